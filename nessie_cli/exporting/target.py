@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pyiceberg.catalog import Catalog
+from pyiceberg.catalog import PY_CATALOG_IMPL, Catalog
 from pyiceberg.exceptions import (
     NamespaceAlreadyExistsError,
     NoSuchNamespaceError,
@@ -20,7 +20,7 @@ from pyiceberg.exceptions import (
 from nessie_cli.errors import InvalidInput, NotFound, ReferenceConflict
 from nessie_cli.iceberg.files import leave_warnings_to_programs
 from nessie_cli.importing.sources.catalog_errors import CatalogErrors
-from nessie_cli.importing.sources.catalog_opening import sqlite_file
+from nessie_cli.importing.sources.catalog_opening import is_of, sqlite_file
 from nessie_cli.importing.sources.configuration import catalog_names, catalog_properties
 from nessie_cli.importing.sources.foreign_properties import open_configured
 from nessie_cli.importing.sources.iceberg_catalog import AT_ONCE, INIT_TABLES
@@ -41,8 +41,6 @@ _KINDS = {
     "NessieCatalog": "nessie",
 }
 """Catalogs of PyIceberg by class name, because their modules may need other packages."""
-_IMPLEMENTATION = "py-catalog-impl"
-"""The property of a catalog that is not one of PyIceberg's own."""
 _OVERWRITE = ("rest", "nessie")
 _FLAT = ("hive", "glue")
 """Catalogs whose tables are in databases, with names in small letters."""
@@ -62,7 +60,8 @@ def open_target(name: str, repository: ReadableRepository) -> Target:
         raise NotFound(
             f"PyIceberg's configuration has no catalog {name}", name, hint=f"it has {names}"
         )
-    _refuse_itself(name, str(settings.get("uri", "")), repository)
+    if is_of(repository, str(settings.get("uri", ""))):
+        raise InvalidInput(f"{name} is this repository itself")
     target = Target(name, settings)
     created = repository.config().created
     if created is not None and target.repository_created == instant(created):
@@ -74,13 +73,6 @@ def open_target(name: str, repository: ReadableRepository) -> Target:
     return target
 
 
-def _refuse_itself(label: str, uri: str, repository: ReadableRepository) -> None:
-    root = repository.url.removesuffix("/api/v2")
-    is_same_server = root != repository.url and f"{uri}/".startswith(f"{root}/iceberg/")
-    if uri == repository.url or is_same_server:
-        raise InvalidInput(f"{label} is this repository itself")
-
-
 class Target:
     """An open catalog. The methods raise `InvalidInput`, `NotAllowed` and `StoreUnavailable`."""
 
@@ -88,7 +80,7 @@ class Target:
         """Opens the catalog with these properties."""
         self.label = label
         # Other implementations may refuse an unknown option.
-        own = {} if _IMPLEMENTATION in settings else {INIT_TABLES: "false"}
+        own = {} if PY_CATALOG_IMPL in settings else {INIT_TABLES: "false"}
         self._settings = {**own, **settings}
         self._errors = CatalogErrors(label, settings)
         self._opened: Catalog | None = None

@@ -10,7 +10,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from nessie_cli.errors import InvalidInput, NotAllowed, ReferenceMoved, StoreUnavailable
@@ -26,6 +25,7 @@ from nessie_cli.gc.run import (
     RunState,
 )
 from nessie_cli.iceberg.locations import LocationSet, normalised
+from nessie_cli.model.batches import batched
 from nessie_cli.model.progress import Progress
 
 FILES_PER_BATCH = 500
@@ -329,7 +329,7 @@ class _Removing:
         total, done = self._run.info.counts.get("candidates"), 0
         outcomes: Counter[RemovalOutcome] = Counter()
         with self._run.dataset("kept").writing(_kept_schema()) as keep:
-            for batch in _batches(candidates(self._run)):
+            for batch in batched(candidates(self._run), FILES_PER_BATCH):
                 results = list(self._batch(batch, clock))
                 outcomes.update(result.outcome for result in results)
                 keep(
@@ -408,13 +408,6 @@ def _rehearsed(run: Run, filter_: _Filter, progress: Progress) -> Applied:
             size += candidate.size if outcome is RemovalOutcome.DELETED else 0
         progress(done, run.info.counts.get("candidates"))
     return Applied(outcomes, size)
-
-
-def _batches(
-    items: Iterator[tuple[RemovalCandidate, str]],
-) -> Iterator[list[tuple[RemovalCandidate, str]]]:
-    while batch := list(islice(items, FILES_PER_BATCH)):
-        yield batch
 
 
 def _kept_schema() -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from nessie_cli.errors import NessieError
 from nessie_cli.iceberg.files import NoAnswer, first_line, is_no_answer
 from nessie_cli.iceberg.filesystems import filesystem
-from nessie_cli.iceberg.locations import absolute_location, local_path, scheme_of
+from nessie_cli.iceberg.locations import absolute_location, is_local, local_path, scheme_of
 
 
 class Listed(NamedTuple):
@@ -34,11 +34,6 @@ class Unlisted(NamedTuple):
 
 
 Found = Listed | Unlisted
-
-
-def is_local(location: str) -> bool:
-    """Whether a location is local: a path or a `file:` URI."""
-    return scheme_of(location) in ("", "file")
 
 
 def files_below(base: str, properties: Mapping[str, str]) -> Iterator[Found]:

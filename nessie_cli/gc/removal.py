@@ -14,10 +14,10 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from nessie_cli.errors import NessieError
-from nessie_cli.gc.listing import is_local, local_names, moment
+from nessie_cli.gc.listing import local_names, moment
 from nessie_cli.iceberg.files import NoAnswer, first_line, is_no_answer
 from nessie_cli.iceberg.filesystems import filesystem
-from nessie_cli.iceberg.locations import normalised
+from nessie_cli.iceberg.locations import is_local, normalised
 
 AT_A_TIME = 8
 """The number of concurrent requests to a remote file system."""

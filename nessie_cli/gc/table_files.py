@@ -9,7 +9,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +36,7 @@ from nessie_cli.iceberg.reachable import (
     read_table,
 )
 from nessie_cli.model import IcebergTable, IcebergView, type_label
+from nessie_cli.model.batches import batched
 
 BROKEN = "BROKEN"
 FOREIGN = "FOREIGN"
@@ -342,9 +342,9 @@ def follow(
         finder.take(notes)
         number += 1
 
-    for states in _batched(_states(marks, live=True), states_per_piece):
+    for states in batched(_states(marks, live=True), states_per_piece):
         part(partial(finder.live, states))
-    for groups in _batched(finder.groups(_states(marks, live=False)), states_per_piece):
+    for groups in batched(finder.groups(_states(marks, live=False)), states_per_piece):
         part(partial(finder.dead, groups))
     counts = write_places(marks, finder.places, finder.findings)
     with marks.live.replacing() as folder:
@@ -355,12 +355,6 @@ def follow(
 
 def _states(marks: MarkDatasets, *, live: bool) -> Iterator[TableState]:
     return (TableState(**record) for record in marks.contents.records() if record["live"] is live)
-
-
-def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch
 
 
 def _manifests(file: Path) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.locations import local_path, scheme_of, shown
+from nessie_cli.iceberg.locations import is_local, local_path, shown
 from nessie_cli.model import Content, ContentKey, metadata_file
 
 _MOST_NAMED = 3
@@ -21,7 +21,7 @@ def is_deleted_here(location: str) -> bool:
     False for remote locations, and if the folder is missing: then the files of the catalog may be
     on another machine. The root folder exists on all of them.
     """
-    if scheme_of(location) not in ("", "file"):
+    if not is_local(location):
         return False
     try:
         path = local_path(location)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
-from nessie_cli.iceberg.locations import authority_of, local_path, scheme_of, shown
+from nessie_cli.iceberg.locations import authority_of, is_local, local_path, scheme_of, shown
 
 
 class MissingFile(InvalidInput):
@@ -74,14 +74,14 @@ class Files:
 
     def write(self, uri: str, data: bytes) -> None:
         """Writes a new file, durably. Raises `InvalidInput` or `StoreUnavailable`."""
-        if scheme_of(uri) in ("", "file"):
+        if is_local(uri):
             _write_locally(uri, data)
         else:
             self._asked_remotely(uri, scheme_of(uri), lambda io: _write_through(io, uri, data))
 
     def remove(self, uri: str) -> None:
         """Removes a file that nothing names. Raises `InvalidInput` or `StoreUnavailable`."""
-        if scheme_of(uri) in ("", "file"):
+        if is_local(uri):
             local_path(uri).unlink(missing_ok=True)
         else:
             self._asked_remotely(uri, scheme_of(uri), lambda io: io.delete(uri))
@@ -93,12 +93,9 @@ class Files:
     def _asked(self, uri: str, local: Callable[[Path], T], remote: Callable[[Any], T]) -> T:
         if not uri.strip():
             raise InvalidInput("the name of the metadata file is empty")
-        scheme = scheme_of(uri)
-        return (
-            _asked_locally(uri, local)
-            if scheme in ("", "file")
-            else self._asked_remotely(uri, scheme, remote)
-        )
+        if is_local(uri):
+            return _asked_locally(uri, local)
+        return self._asked_remotely(uri, scheme_of(uri), remote)
 
     def _asked_remotely(self, uri: str, scheme: str, asked: Callable[[Any], T]) -> T:
         try:

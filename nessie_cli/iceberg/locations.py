@@ -36,6 +36,11 @@ def scheme_of(uri: str) -> str:
     return match[1].lower() if match else ""
 
 
+def is_local(uri: str) -> bool:
+    """Returns whether a location is local: a path or a `file:` URI."""
+    return scheme_of(uri) in ("", "file")
+
+
 def authority_of(uri: str) -> str:
     """Returns the scheme and host (or bucket) of a URI, an empty string for a plain path.
 

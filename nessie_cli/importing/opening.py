@@ -68,9 +68,9 @@ def open_source(
 
         return open_nessie(text, properties, revision, target)
     if chosen is SourceType.FOLDER:
-        from nessie_cli.importing.sources.folder import open_folder
+        from nessie_cli.importing.sources.folder import Folder
 
-        return open_folder(_folder(text), properties)
+        return Folder(_folder(text), properties)
     try:
         from nessie_cli.importing.sources.catalog_opening import open_catalog
     except ImportError:

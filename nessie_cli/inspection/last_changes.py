@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange
+from nessie_cli.model.batches import batched
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
 
@@ -35,7 +36,7 @@ def last_changes(
     for entry in islice(entries, 0 if repository.is_remote else PAGE):
         if (meta := repository.last_change(commit, entry.key)) is not None:
             yield entry, meta
-    while batch := list(islice(entries, MANY)):
+    for batch in batched(entries, MANY):
         yield from _walked(repository, at, batch)
 
 

@@ -6,13 +6,13 @@ No commit adds a second key for a content id. States of older versions and of lo
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import NamedTuple
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
 from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, below, content_id_of, is_namespace
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.model.batches import batched
 
 _READ_AHEAD = 256
 """The number of commits that are read together."""
@@ -82,7 +82,7 @@ def _in_order(first_parents: Mapping[Id, Id]) -> Iterator[Id]:
 
 
 def _read(objects: Objects, ids: Iterator[Id]) -> Iterator[tuple[Id, StoredCommit]]:
-    while group := list(islice(ids, _READ_AHEAD)):
+    for group in batched(ids, _READ_AHEAD):
         yield from zip(group, objects.commits(group), strict=True)
 
 

@@ -30,16 +30,13 @@ class Reachable:
     """A growing set of reachable ids. Each object is read once, whatever shares it.
 
     Takes about 110 bytes of memory for each id. `in` tests whether an id was reached. `progress` is
-    called with the number of ids. With `verify`, values are read as well, and the bytes of each
-    object must have its id.
+    called with the number of ids. Values are read as well, and the bytes of each object must have
+    its id.
     """
 
-    def __init__(
-        self, fetch: Fetch, progress: Callable[[int], None] | None = None, *, verify: bool = False
-    ) -> None:
+    def __init__(self, fetch: Fetch, progress: Callable[[int], None] | None = None) -> None:
         self._fetch = fetch
         self._progress = progress
-        self._verify = verify
         self._ids: set[Id] = set(_NEVER_STORED)
         self._waiting: list[tuple[Kind, Id]] = []
 
@@ -69,7 +66,7 @@ class Reachable:
             data = raw.get(id_)
             if data is None:
                 raise damaged(kind, id_, "missing from the store")
-            if self._verify and object_id(kind, data) != id_:
+            if object_id(kind, data) != id_:
                 raise damaged(kind, id_, "damaged: its bytes do not have this id")
             try:
                 if kind is Kind.COMMIT:
@@ -84,8 +81,7 @@ class Reachable:
     def _reach(self, kind: Kind, ids: Iterable[Id]) -> None:
         new = [id_ for id_ in ids if id_ not in self._ids]
         self._ids.update(new)
-        if kind is not Kind.VALUE or self._verify:
-            self._waiting.extend((kind, id_) for id_ in dict.fromkeys(new))
+        self._waiting.extend((kind, id_) for id_ in dict.fromkeys(new))
 
     def _follow_commit(self, commit: StoredCommit) -> None:
         self._reach(Kind.COMMIT, commit.parents)

@@ -33,12 +33,12 @@ def print_diff(changes: Iterable[ContentChange], terminal: Terminal) -> None:
 
 def print_name_status(changes: Iterable[ContentChange], terminal: Terminal) -> None:
     """Prints a line per content: letter and key; for a rename the old and the new key."""
-    terminal.print_records(map(_name_status, changes), paged=True)
+    terminal.print_records(map(_name_status, changes))
 
 
 def print_names(changes: Iterable[ContentChange], terminal: Terminal) -> None:
     """Prints a key per line; for a rename the new one."""
-    terminal.print_records(([Span(str(change.key), "key")] for change in changes), paged=True)
+    terminal.print_records([Span(str(change.key), "key")] for change in changes)
 
 
 def _name_status(change: ContentChange) -> Line:

@@ -18,6 +18,7 @@ from msgspec import json as msgspec_json
 from msgspec import to_builtins
 
 from nessie_cli.inspection.text import visible
+from nessie_cli.model.batches import batched
 from nessie_cli.render.spans import STYLES, Column, Line, Row, Span, part, plain
 from nessie_cli.render.text import line_ends
 
@@ -188,10 +189,10 @@ class Terminal:
             yield from lines
             is_first = False
 
-    def print_records(self, records: Iterable[Sequence[Span]], *, paged: bool = False) -> None:
-        """Prints one record per line with tabs between its cells."""
+    def print_records(self, records: Iterable[Sequence[Span]]) -> None:
+        """Prints one record per line with tabs between its cells, through the pager."""
         self._write(
-            ("\t".join(self.painted([cell]) for cell in record) for record in records), paged=paged
+            ("\t".join(self.painted([cell]) for cell in record) for record in records), paged=True
         )
 
     def print_data(self, lines: Iterable[str]) -> None:
@@ -223,7 +224,7 @@ class Terminal:
     ) -> Iterator[Line]:
         from nessie_cli.render.tables import table_lines
 
-        while batch := list(islice(rows, _ROWS_AT_ONCE)):
+        for batch in batched(rows, _ROWS_AT_ONCE):
             yield from table_lines(
                 columns, batch, width=self.width, has_heading=has_heading, time=self.time
             )

@@ -64,7 +64,7 @@ def operations_for(
             creations.append(creation(key, content))
         elif content.id in present and (seen is None or _keeps_id(content, seen, moved)):
             updates += [] if content == seen else [_put(key, content, seen)]
-        elif seen is not None and seen.id not in moved and _is_same(content, seen):
+        elif seen is not None and seen.id not in moved and is_same(content, seen):
             merged = content.with_id(seen.id)
             updates += [] if merged == seen else [_put(key, merged, seen)]
         else:
@@ -81,7 +81,7 @@ def _keeps_id(content: Content, seen: Content, moved: set[str | None]) -> bool:
     return content.id in moved or (content.id == seen.id and content.type_name == seen.type_name)
 
 
-def _is_same(content: Content, seen: Content) -> bool:
+def is_same(content: Content, seen: Content) -> bool:
     """Returns whether a key already has a content, apart from the id.
 
     Two namespaces with one key are one.

@@ -40,6 +40,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
+from nessie_cli.model.batches import batched
 from nessie_cli.model.runs import UNPUBLISHED
 from nessie_cli.repository import reading
 from nessie_cli.repository.base import ALL_KEYS, describe_settings
@@ -173,7 +174,7 @@ class LocalRepository(StoreRepository):
         listed = self._snapshot.references(type, prefix, start)
         if not metadata:
             return listed
-        batches = reading.batched(listed, _MOST_REFERENCES, _FIRST_REFERENCES)
+        batches = batched(listed, _MOST_REFERENCES, _FIRST_REFERENCES)
         return chain.from_iterable(map(self._described, batches))
 
     def _described(self, batch: list[Reference]) -> Iterable[Reference]:
@@ -284,10 +285,6 @@ class LocalRepository(StoreRepository):
         Cost: nodes of more than `most` keys, O(parts + log keys).
         """
         return reading.divisions(self._objects, self._commit_id(at), most, prefix)
-
-    def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
-        """Returns the contents of those keys that exist."""
-        return dict(self.each_content(at, keys))
 
     def each_content(
         self, at: AnyRevision, keys: Iterable[ContentKey]

@@ -15,10 +15,11 @@ from datetime import timedelta
 from nessie_cli.errors import DamagedObject, InvalidInput
 from nessie_cli.kernel.forms import UNDECODABLE, Id, Kind, decode_node
 from nessie_cli.kernel.reachable import Reachable, damaged
+from nessie_cli.model.batches import batched
 from nessie_cli.model.progress import Progress
 from nessie_cli.model.results import MaintenanceReport, Reclaimed
 from nessie_cli.repository.expiry import expiry, moves_before
-from nessie_cli.repository.reading import batched, moves
+from nessie_cli.repository.reading import BATCH, moves
 from nessie_cli.repository.verification import verify_rows
 from nessie_cli.store.base import Store, StoreMaintenance
 from nessie_cli.store.records import ListedObject, ReflogRow
@@ -101,7 +102,6 @@ class _Sweep:
         self._reachable = Reachable(
             store.get,
             None if progress is None else lambda reached: progress(min(reached, total), total),
-            verify=True,
         )
         self.kept = 0
 
@@ -110,7 +110,7 @@ class _Sweep:
         self._reachable.add(
             Kind.COMMIT, [reference.target for reference in self._store.references()]
         )
-        for rows in batched(row for row in moves(self._store) if row.move.time >= since):
+        for rows in batched((row for row in moves(self._store) if row.move.time >= since), BATCH):
             self._reach(rows)
         self._reach_existing(_never_expired(self._store))
         # The newest object always stays; see `StoreMaintenance.delete`.
@@ -131,7 +131,7 @@ class _Sweep:
 
     def _reach_existing(self, rows: Iterable[ReflogRow]) -> None:
         """Marks the commits of entries, unless they were deleted while a shorter expiry was set."""
-        for batch in batched(rows):
+        for batch in batched(rows, BATCH):
             ids = [end for row in batch for end in (row.move.before, row.move.after) if end]
             self._reachable.add(Kind.COMMIT, self._store.get(ids))
 
@@ -148,7 +148,7 @@ class _Sweep:
                 self.kept += 1
         levels = {
             id_: level
-            for batch in batched(garbage[Kind.NODE])
+            for batch in batched(garbage[Kind.NODE], BATCH)
             for id_, level in self._levels(batch)
         }
         garbage[Kind.NODE].sort(key=lambda listed: -levels.get(listed.id, 0))

@@ -156,9 +156,9 @@ class ReadableRepository(ABC):
     ) -> Iterator[Entry]:
         """Yields the keys of a commit's state, ascending. Cost: O(log keys + consumed keys)."""
 
-    @abstractmethod
     def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
         """Returns the contents of those keys that exist."""
+        return dict(self.each_content(at, keys))
 
     @abstractmethod
     def each_content(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TypeVar
 
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import history, tree
@@ -48,31 +47,18 @@ from nessie_cli.model import (
     ReflogEntry,
     ReflogType,
 )
+from nessie_cli.model.batches import batched
 from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.repository.changes import AnyRevision
 from nessie_cli.repository.reader import ALL_KEYS
 from nessie_cli.repository.requests import values_of
-from nessie_cli.store.base import MOVES_TOGETHER, View
+from nessie_cli.store.base import View
 from nessie_cli.store.records import ReflogRow
 
 BATCH = 100
 """The number of keys whose contents are fetched together."""
 
 _FIRST = 4
-
-T = TypeVar("T")
-
-
-def batched(items: Iterable[T], size: int = BATCH, first: int | None = None) -> Iterator[list[T]]:
-    """Yields lists of at most `size` items.
-
-    The first has `first` items, each next one twice as many.
-    """
-    iterator = iter(items)
-    now = min(first or size, size)
-    while batch := list(islice(iterator, now)):
-        yield batch
-        now = min(2 * now, size)
 
 
 def check_range(keys: KeyRange) -> None:
@@ -154,7 +140,7 @@ def _entries(
     objects: Objects, items: Iterable[tuple[bytes, bytes]], *, content: bool
 ) -> Iterator[Entry]:
     # Keys alone are read in small batches first, contents in large ones.
-    for batch in batched(items, first=None if content else _FIRST):
+    for batch in batched(items, BATCH, first=None if content else _FIRST):
         values: Iterable[Content | None] = (
             objects.each_content([record for _, record in batch])
             if content
@@ -205,7 +191,7 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
     changes = tree.diff(objects, root_of(objects, before), root_of(objects, after), start, stop)
     if chosen is not None:
         changes = (change for change in changes if change[0] in chosen)
-    for batch in batched(changes, first=_FIRST):
+    for batch in batched(changes, BATCH, first=_FIRST):
         records = [record for _, old, new in batch for record in (old, new) if record]
         values = objects.each_content(records)
         for key, old, new in batch:
@@ -283,17 +269,14 @@ def moves(
 ) -> Iterator[ReflogRow]:
     """Yields reflog rows with numbers above `since` and below `before`, newest first.
 
-    Reads at most `batch` rows per round trip, and fewer if they are large.
+    Reads at most `batch` rows per round trip. The store returns fewer if they are large, so only
+    an empty answer is the end.
     """
     while rows := view.reflog(name, before, batch):
         for row in rows:
             if since is not None and row.number <= since:
                 return
             yield row
-        # UTF-8 has at most four bytes for a character.
-        size = 4 * sum(len(row.move.message) for row in rows)
-        if len(rows) < batch and size < MOVES_TOGETHER:
-            return
         before = rows[-1].number
 
 

@@ -212,7 +212,7 @@ def verify_reachable(store: Store, commits: Iterable[Id], progress: Progress | N
     takes about 110 bytes of memory for each.
     """
     reachable = Reachable(
-        store.get, None if progress is None else lambda done: progress(done, None), verify=True
+        store.get, None if progress is None else lambda done: progress(done, None)
     )
     reachable.add(Kind.COMMIT, commits)
     return len(reachable)

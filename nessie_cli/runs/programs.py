@@ -19,10 +19,10 @@ NOT_EXECUTABLE, NOT_FOUND, BY_SIGNAL = 126, 127, 128
 """Exit codes of a command that cannot be executed or found; a signal adds its number."""
 
 
-def check_command(command: Sequence[str], path: str | None = None) -> None:
+def check_command(command: Sequence[str]) -> None:
     """Raises `CannotRun` for a command that is not there or not executable."""
     program = command[0]
-    if shutil.which(program, path=path) is not None:
+    if shutil.which(program) is not None:
         return
     if os.sep in program and os.path.exists(program):  # noqa: PTH110 - as shutil.which does
         raise CannotRun(f"{program}: not an executable program", NOT_EXECUTABLE)

@@ -13,8 +13,16 @@ from nessie_cli.audit.sizes import MeasuredTable, size_of_table
 from nessie_cli.iceberg.files import Files
 from nessie_cli.model import Entry, IcebergTable
 from nessie_cli.repository.base import Repository
-from nessie_cli.spark.columns import LONG, TEXT, column, key_values
-from nessie_cli.spark.keys import ENTRIES_SCHEMA, NARROWED, STATE, KeyPart, entries_of, plan_keys
+from nessie_cli.spark.columns import LONG, TEXT, column
+from nessie_cli.spark.keys import (
+    ENTRIES_SCHEMA,
+    NARROWED,
+    STATE,
+    KeyPart,
+    entries_of,
+    entry_row,
+    plan_keys,
+)
 from nessie_cli.spark.table import Row, SourceTable, pin_heads
 from nessie_cli.workspace.environment import of_s3
 
@@ -94,23 +102,12 @@ def _audit_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
             {"kind": finding.kind.value, "where": finding.where, "message": finding.message}
             for finding in content_audit.findings
         ]
-        yield (*_entry(part, entry), content_audit.uuid, content_audit.files, findings)
+        yield (*entry_row(part, entry), content_audit.uuid, content_audit.files, findings)
 
 
 def _size_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
     for entry, size in measured(repository, part):
-        yield (*_entry(part, entry), size.rows, size.files, size.bytes, size.problem)
-
-
-def _entry(part: KeyPart, entry: Entry) -> Row:
-    return (
-        part.reference,
-        part.hash,
-        *key_values(entry.key),
-        entry.type,
-        entry.content_id,
-        entry.value_hash,
-    )
+        yield (*entry_row(part, entry), size.rows, size.files, size.bytes, size.problem)
 
 
 AUDIT = SourceTable("audit", STATE, AUDIT_SCHEMA, NARROWED, pin_heads, plan_keys, _audit_rows)

@@ -127,14 +127,19 @@ def _ranges(
 
 def _entry_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
     for entry in entries_of(repository, part, content=False):
-        yield (
-            part.reference,
-            part.hash,
-            *key_values(entry.key),
-            entry.type,
-            entry.content_id,
-            entry.value_hash,
-        )
+        yield entry_row(part, entry)
+
+
+def entry_row(part: KeyPart, entry: Entry) -> Row:
+    """Returns the values of `ENTRIES_SCHEMA`."""
+    return (
+        part.reference,
+        part.hash,
+        *key_values(entry.key),
+        entry.type,
+        entry.content_id,
+        entry.value_hash,
+    )
 
 
 def entries_of(repository: Repository, part: KeyPart, *, content: bool = True) -> Iterator[Entry]:
@@ -144,8 +149,7 @@ def entries_of(repository: Repository, part: KeyPart, *, content: bool = True) -
 
 def _content_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
     for entry in entries_of(repository, part):
-        values = (entry.type, entry.content_id, entry.value_hash, content_row(entry.content))
-        yield (part.reference, part.hash, *key_values(entry.key), *values)
+        yield (*entry_row(part, entry), content_row(entry.content))
 
 
 def pin_two(repository: Repository, options: ReadOptions) -> PinnedState:

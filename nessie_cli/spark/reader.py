@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
@@ -11,6 +10,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.model.batches import batched
 from nessie_cli.spark.errors import at
 from nessie_cli.spark.options import ReadOptions
 from nessie_cli.spark.process import opened, opened_by_worker
@@ -43,7 +43,7 @@ class ArrowBatches:
 
     def of(self, rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
         """Yields batches of at most `ROWS_PER_BATCH` rows."""
-        while batch := list(islice(rows, ROWS_PER_BATCH)):
+        for batch in batched(rows, ROWS_PER_BATCH):
             columns = [
                 pa.array([row[place] for row in batch], field.type)
                 for place, field in zip(self._places, self._schema, strict=True)

@@ -59,7 +59,7 @@ class RowsReader(DataSourceReader):
         self._place = options.place
         self._files = difference.files
         self._difference = structs.replace(difference, files=())
-        own = pa.schema(RowReader(difference, Files(), None).schema.field("row").type)
+        own = pa.schema(RowReader(difference, Files()).schema.field("row").type)
         if reserved := {CHANGE_TYPE, HASH}.intersection(own.names):
             raise InvalidInput(f"the table has a column {min(reserved)}, which is that of a change")
         columns = [pa.field(CHANGE_TYPE, pa.string()), pa.field(HASH, pa.binary()), *own]

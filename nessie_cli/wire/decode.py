@@ -231,40 +231,37 @@ class ReferenceBody(Struct, frozen=True):
     hash: str | None
 
 
-class MergeBody(Struct, frozen=True):
+class _CombiningBody(Struct, frozen=True, kw_only=True):
+    """The attributes that a merge and a transplant share."""
+
+    source: str
+    meta: CommitMeta | None = None
+    behaviors: tuple[KeyBehavior, ...] = ()
+    default_behavior: MergeBehavior = MergeBehavior.NORMAL
+    dry_run: bool = False
+    conflict_as_result: bool = False
+    per_content: bool = False
+    allows_failed_run: bool = False
+
+
+class MergeBody(_CombiningBody, frozen=True, kw_only=True):
     """A merge.
 
     `meta` is `commitMeta` with `message` as its default, or `message` alone, or None.
     """
 
-    source: str
     source_hash: str | None
-    meta: CommitMeta | None = None
-    behaviors: tuple[KeyBehavior, ...] = ()
-    default_behavior: MergeBehavior = MergeBehavior.NORMAL
-    dry_run: bool = False
-    conflict_as_result: bool = False
-    per_content: bool = False
     unrelated: bool = False
-    allows_failed_run: bool = False
 
 
-class TransplantBody(Struct, frozen=True):
+class TransplantBody(_CombiningBody, frozen=True, kw_only=True):
     """A transplant; `hashes` are the commits, oldest first, at least one.
 
     `meta` is an extension: the metadata of the copy of a single commit.
     """
 
-    source: str
     hashes: tuple[str, ...]
     message: str | None = None
-    meta: CommitMeta | None = None
-    behaviors: tuple[KeyBehavior, ...] = ()
-    default_behavior: MergeBehavior = MergeBehavior.NORMAL
-    dry_run: bool = False
-    conflict_as_result: bool = False
-    per_content: bool = False
-    allows_failed_run: bool = False
 
 
 def decode_reference(data: Any, path: str = "") -> ReferenceBody:

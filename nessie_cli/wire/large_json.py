@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from itertools import islice
 from json import JSONDecoder
 from typing import Any
 
 from msgspec import DecodeError, json
+
+from nessie_cli.model.batches import batched
 
 MOST_VALUES = 4_000_000
 """The most JSON values of a text: small ones take many times the memory of their text."""
@@ -77,10 +78,7 @@ def _encoded(member: Any) -> bytes:
 
 def _joined(items: Iterator[bytes]) -> bytes:
     """Returns items with commas between them. Freeing a list of a million takes one long call."""
-    parts = []
-    while batch := list(islice(items, _BATCH)):
-        parts.append(b",".join(batch))
-    return b",".join(parts)
+    return b",".join([b",".join(batch) for batch in batched(items, _BATCH)])
 
 
 def free(values: list[Any]) -> None:

@@ -191,10 +191,15 @@ def rename(
         raise _missing(old_key)
     if effective(staged, new_key, state) is not None:
         raise AlreadyExists(f"key '{new_key}' already exists", str(new_key))
-    moved = content
-    if isinstance(content, Namespace) and content.elements == old_key.elements:
-        moved = Namespace(id=content.id, elements=new_key.elements, properties=content.properties)
+    moved = with_key(content, old_key, new_key)
     return _onto(delete(staged, old_key, state), new_key, moved)
+
+
+def with_key(content: Content, old: ContentKey, new: ContentKey) -> Content:
+    """Returns a content under another key. The elements of a namespace are usually its key."""
+    if isinstance(content, Namespace) and content.elements == old.elements:
+        return Namespace(id=content.id, elements=new.elements, properties=content.properties)
+    return content
 
 
 def _onto(staged: StagedList, key: ContentKey, content: Content) -> StagedList:

@@ -23,7 +23,7 @@ from nessie_cli.importing.planning import Planner
 from nessie_cli.importing.records import ImportRecords
 from nessie_cli.importing.selection import Selection
 from nessie_cli.importing.source import Listing
-from nessie_cli.importing.sources.folder import open_folder
+from nessie_cli.importing.sources.folder import Folder
 from nessie_cli.model import (
     CommitMeta,
     ContentKey,
@@ -102,7 +102,7 @@ def imported(
 
 
 def folder_listing(folder: Path) -> Listing:
-    return open_folder(str(folder), {}).listing([])
+    return Folder(str(folder), {}).listing([])
 
 
 def keys(repository: Repository) -> list[str]:

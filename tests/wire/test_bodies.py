@@ -163,18 +163,18 @@ def test_a_merge_with_all_attributes_is_read():
     table = IcebergTable(id="i", metadata_location="f", snapshot_id=1)
     resolved = IcebergTable(id="i", metadata_location="f", snapshot_id=2)
     assert decode_merge(body) == MergeBody(
-        "dev",
-        HASH,
-        CommitMeta("m", ("a",)),
-        (
+        source="dev",
+        source_hash=HASH,
+        meta=CommitMeta("m", ("a",)),
+        behaviors=(
             KeyBehavior(ContentKey(("t",)), MergeBehavior.FORCE),
             KeyBehavior(ContentKey(("u",)), MergeBehavior.NORMAL, table, resolved),
         ),
-        MergeBehavior.DROP,
+        default_behavior=MergeBehavior.DROP,
         dry_run=False,
         conflict_as_result=True,
     )
-    assert decode_merge({"fromRefName": "dev"}) == MergeBody("dev", None)
+    assert decode_merge({"fromRefName": "dev"}) == MergeBody(source="dev", source_hash=None)
 
 
 @pytest.mark.parametrize("decode", [decode_merge, decode_transplant])
@@ -208,7 +208,7 @@ def test_commit_metadata_overrides_the_message_of_a_merge():
 
 def test_a_transplant_is_read():
     assert decode_transplant(TRANSPLANT | {"message": "m", "later": 1}) == TransplantBody(
-        "dev", (HASH, f"{HASH}~1"), "m"
+        source="dev", hashes=(HASH, f"{HASH}~1"), message="m"
     )
 
 

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.store_choice import StoreChoice
     from nessie_cli.cli.hooks.guard import Hooks
     from nessie_cli.render.busy import Busy
-    from nessie_cli.render.spans import Span
-    from nessie_cli.render.terminal import Terminal
-    from nessie_cli.repository.access import Access
     from nessie_cli.repository.base import Repository
     from nessie_cli.revisions import Revision, RevisionRange
     from nessie_cli.workspace.batch import BatchFile
@@ -65,30 +62,18 @@ class Invocation:
         """The workspace in use, or None."""
         return self.store.workspace
 
-    def need_workspace(self) -> Workspace:
-        """Returns the workspace. Raises `StoreNotFound` if there is none."""
-        return self.store.need_workspace()
-
-    def store_url(self) -> str:
-        """The URL of the store. Raises `StoreNotFound` if no store is configured."""
-        return self.store.url()
-
-    def access(self, url: str, workspace: Workspace | None = None) -> Access | None:
-        """The connection settings of a server, or None if the store is not a server."""
-        return self.store.access(url, workspace)
-
     def repository(self) -> Repository:
         """The repository. It is opened once and closed at the end of the invocation."""
         if self._repository is None:
             from nessie_cli.repository.opening import connect
 
-            url = self.store_url()
+            url = self.store.url()
             with self.at_work("opening the store"):
                 report = self._busy.report if self._busy else None
                 repository = connect(
                     url,
                     who=self.who,
-                    access=self.access(url),
+                    access=self.store.access(url),
                     progress=report,
                 )
             self._repository = self._watched(self._hooked(repository))
@@ -123,17 +108,15 @@ class Invocation:
             return self._busy.at_work(activity)
         from nessie_cli.cli.app.progress import WorkInLines
 
-        return WorkInLines(activity, None if self.options.quiet else self._print_progress)
-
-    def _print_progress(self, line: str) -> None:
-        self.err.print_line(line)
+        return WorkInLines(activity, None if self.options.quiet else self.output.err.print_line)
 
     def batch_file(self) -> BatchFile:
         """The batch file of the workspace. Raises `StoreNotFound` if there is no workspace."""
         from nessie_cli.workspace.batch import BatchFile
 
         return BatchFile(
-            self.need_workspace(), lambda: self.at_work("waiting for the lock of this workspace")
+            self.store.need_workspace(),
+            lambda: self.at_work("waiting for the lock of this workspace"),
         )
 
     def _hooked(self, repository: Repository) -> Repository:
@@ -147,7 +130,7 @@ class Invocation:
             workspace,
             repository.url,
             verify=not self.options.no_verify,
-            print_line=self.err.print_text,
+            print_line=self.output.err.print_text,
             pause=pause,
         )
         repository.guard = self._hooks
@@ -298,29 +281,6 @@ class Invocation:
         return Output(self.argv, self.options, self.now, self._busy)
 
     @property
-    def wants_json(self) -> bool:
-        """Whether stdout is JSON."""
-        return self.options.json or self.options.jsonl
-
-    @property
     def wants_json_errors(self) -> bool:
         """Whether errors are printed as JSON."""
         return self.output.is_json_for_errors
-
-    @property
-    def out(self) -> Terminal:
-        """The stream of the result."""
-        return self.output.out
-
-    @property
-    def err(self) -> Terminal:
-        """The stream of everything else."""
-        return self.output.err
-
-    def say(self, *spans: Span | str) -> None:
-        """Prints a sentence about what the command did, unless `--quiet` is set."""
-        self.output.say(*spans)
-
-    def note(self, line: str) -> None:
-        """Prints a remark on stderr, unless `--quiet` is set."""
-        self.output.note(line)

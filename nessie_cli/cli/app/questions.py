@@ -37,7 +37,7 @@ def confirm(app: Invocation, question: str, *, yes: bool) -> None:
 
     Scripts are not asked.
     """
-    if yes or app.wants_json or not sys.stdin.isatty():
+    if yes or app.output.is_json or not sys.stdin.isatty():
         return
-    if not is_yes(app.err, question):
+    if not is_yes(app.output.err, question):
         raise Interrupted("not confirmed, so nothing was done", hint="--yes skips the question")

@@ -186,5 +186,5 @@ def _audit_with_spark(
         from nessie_cli.spark import audited
 
         # Closed before the Spark session, because the caller may stop early.
-        with closing(audited(spark, app.store_url(), at, prefix, counts)) as audit_findings:
+        with closing(audited(spark, app.store.url(), at, prefix, counts)) as audit_findings:
             yield from audit_findings

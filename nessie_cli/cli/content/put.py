@@ -6,7 +6,6 @@ from uuid import UUID
 import typer
 
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.content.fields import ContentOptions, content_from_file, content_of
 from nessie_cli.cli.content.keys import KeyArgument
 from nessie_cli.cli.staging.batch import BatchResult
@@ -81,9 +80,7 @@ def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
     return stage(app, Step(change, (key,), options.expected_hash), options.message, options.author)
 
 
-def show(result: BatchResult | CommittedResult, output: Output) -> None:
-    """Prints the change, or its commit."""
-    print_step(result, output)
+show = print_step
 
 
 def _content_id(text: str) -> str:

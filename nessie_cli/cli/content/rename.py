@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.staging.batch import BatchResult
 from nessie_cli.cli.staging.committed import CommittedResult
 from nessie_cli.cli.staging.options import StagingOptions
@@ -39,6 +38,4 @@ def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
     )
 
 
-def show(result: BatchResult | CommittedResult, output: Output) -> None:
-    """Prints the change, or its commit."""
-    print_step(result, output)
+show = print_step

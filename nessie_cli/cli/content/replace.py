@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.content.fields import (
     ContentOptions,
     content_from_file,
@@ -80,6 +79,4 @@ def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
     return stage(app, Step(change, (key,), options.expected_hash), options.message, options.author)
 
 
-def show(result: BatchResult | CommittedResult, output: Output) -> None:
-    """Prints the change, or its commit."""
-    print_step(result, output)
+show = print_step

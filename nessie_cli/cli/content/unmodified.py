@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.content.keys import KeysArgument
 from nessie_cli.cli.staging.batch import BatchResult
 from nessie_cli.cli.staging.committed import CommittedResult
@@ -43,6 +42,4 @@ def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
     return stage(app, Step(change, keys, options.expected_hash), options.message, options.author)
 
 
-def show(result: BatchResult | CommittedResult, output: Output) -> None:
-    """Prints the checks, or their commit."""
-    print_step(result, output)
+show = print_step

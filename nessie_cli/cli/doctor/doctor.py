@@ -62,7 +62,7 @@ def run(options: Options, app: Invocation) -> Diagnosis:  # noqa: ARG001 - the s
         return Diagnosis(None, checks)
     checks.append(_workspace(app))
     try:
-        url = app.store_url()
+        url = app.store.url()
     except NessieError as error:
         is_missing = isinstance(error, StoreNotFound)
         checks.append(
@@ -118,7 +118,7 @@ def _workspace(app: Invocation) -> Check:
 def _credentials(app: Invocation, url: str) -> Iterator[Check]:
     """Checks the kind of credentials, and where the connection settings come from."""
     try:
-        access = app.access(url)
+        access = app.store.access(url)
     except NessieError as error:
         yield Check("credentials", CheckStatus.FAILED, error.message)
         return

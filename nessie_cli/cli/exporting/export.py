@@ -306,11 +306,11 @@ def _gaps(plan: "ExportPlan", kind: str) -> str:
 def _confirm(app: Invocation, plan: "ExportPlan", target: "Target") -> None:
     """Asks on a terminal. Raises `Interrupted` after a no, and `InvalidInput` in a script."""
     reason = _gaps(plan, target.kind)
-    if app.wants_json or not sys.stdin.isatty():
+    if app.output.is_json or not sys.stdin.isatty():
         raise InvalidInput(reason, hint="--allow-gap does it, and --dry-run lists the tables")
-    _print_steps(plan, app.err)
+    _print_steps(plan, app.output.err)
     app.output.note(reason)
-    if not is_yes(app.err, "Export?"):
+    if not is_yes(app.output.err, "Export?"):
         raise Interrupted("not confirmed, so nothing was done")
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import typer
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from nessie_cli.audit.sizes import MeasuredTable, Sizes
 from nessie_cli.audit.statistics import Author, Day, HistoryStatistics, KeyChanges
@@ -320,18 +320,7 @@ def run(options: Options, app: Invocation) -> StatisticsResult:
         deleted=statistics.changes.deleted,
         keys=statistics.keys,
         authors=list(map(AuthorCount.of, statistics.authors)),
-        days=[
-            DayCount(
-                day.day,
-                day.commits,
-                day.created,
-                day.updated,
-                day.deleted,
-                day.tables,
-                day.contents,
-            )
-            for day in statistics.days
-        ],
+        days=[DayCount(**structs.asdict(day)) for day in statistics.days],
         most_changed=list(map(KeyCount.of, statistics.most_changed)),
         sizes=TableSizes.of(sizes) if sizes else None,
         branches=list(map(BranchTableSize.of, shown)) if options.by_branch else None,

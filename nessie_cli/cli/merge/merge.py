@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.behaviors import (
     is_empty,
@@ -110,6 +109,4 @@ def run(options: Options, app: Invocation) -> Merged:
     return with_differences(merge, app, files) if files else merge
 
 
-def show(result: Merged, output: Output) -> None:
-    """Prints each key that the source changed."""
-    print_outcome(result, output)
+show = print_outcome

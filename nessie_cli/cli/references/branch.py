@@ -60,11 +60,6 @@ class Options(ReferenceOptions, frozen=True, kw_only=True):
     ] = False
 
     @property
-    def rename_option(self) -> str:
-        """The option that renames a reference."""
-        return "-m"
-
-    @property
     def actions(self) -> tuple[str, ...]:
         """The options that select an action. At most one is allowed."""
         return (*super().actions, "-c") if self.copy else super().actions

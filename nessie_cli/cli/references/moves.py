@@ -29,7 +29,7 @@ def rename(
     options: ReferenceOptions, app: Invocation, type_: ReferenceType
 ) -> SingleReferenceResult | ReferencesResult:
     """Renames OLD, or the current reference, to NEW."""
-    old, new = options.old_and_new(app.reference_name, f"{options.rename_option} [OLD] NEW")
+    old, new = options.old_and_new(app.reference_name, f"{options.WORDS['rename']} [OLD] NEW")
     repository = app.repository()
     try:
         reference = _to_rename(app, type_, old)

@@ -210,17 +210,12 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def rename_option(self) -> str:
-        """The option that renames a reference."""
-        return "--move"
-
-    @property
     def actions(self) -> tuple[str, ...]:
         """The options that select an action. At most one is allowed."""
         chosen = {
             "-l": self.lists,
             "-d": self.deletes,
-            self.rename_option: self.rename,
+            self.WORDS["rename"]: self.rename,
             "-f": self.assign,
         }
         return tuple(option for option, given in chosen.items() if given)

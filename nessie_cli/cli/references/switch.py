@@ -81,7 +81,7 @@ def run(options: Options, app: Invocation) -> SwitchedResult:
     """Changes the current reference, and the branch of the batch."""
     arguments = options.arguments or []
     refuse_empty("nessie switch REF", *arguments, options.create)
-    workspace = app.need_workspace()
+    workspace = app.store.need_workspace()
     if len(arguments) > 1 or (options.create is None and not arguments):
         raise InvalidInput(f"write {_USAGE}")
     _refuse_other_store(app, workspace)

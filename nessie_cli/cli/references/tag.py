@@ -1,7 +1,6 @@
 """`nessie tag`."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Annotated, ClassVar
 
 import typer
@@ -19,6 +18,7 @@ from nessie_cli.cli.references.results import (
 from nessie_cli.cli.references.work import work
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType, Tag
+from nessie_cli.model.batches import batched
 from nessie_cli.repository.base import Repository
 
 __all__ = ["EXAMPLES", "Options", "run", "show"]
@@ -100,8 +100,7 @@ def _single(options: Options, app: Invocation, result: SingleReferenceResult) ->
 
 
 def _with_messages(repository: Repository, references: Iterable[Reference]) -> Iterator[Tag]:
-    rest = iter(references)
-    while batch := list(islice(rest, _AT_ONCE)):
+    for batch in batched(references, _AT_ONCE):
         messages = repository.messages([reference.name for reference in batch])
         yield from (_tag(reference, messages.get(reference.name)) for reference in batch)
 

@@ -78,7 +78,7 @@ def refuse_without_effect(options: ReferenceOptions) -> None:
             needs = (
                 "a NAME to create"
                 if option == "--if-not-exists"
-                else f"-d, {options.rename_option} or -f"
+                else f"-d, {options.WORDS['rename']} or -f"
             )
             raise InvalidInput(f"{option} needs {needs}")
 

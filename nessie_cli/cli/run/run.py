@@ -305,7 +305,7 @@ def _run(options: Options, app: Invocation) -> RunResult | ShownEnvironment:
         return _environment(options, app)
     with _session(options, app, _begin(options, app)) as session:
         run_ = session.active.run
-        app.note(
+        app.output.note(
             f"run {run_.id}: branch {run_.branch}, from {run_.target} at {short_hash(run_.base)}"
         )
         failed = _run_command(session, command, app)
@@ -336,9 +336,9 @@ def _session(options: Options, app: Invocation, active: ActiveRun) -> Iterator[R
     """Yields the session of a run. An error of the block names the run and its stage."""
 
     def report(result: CheckResult) -> None:
-        app.note(f"{'passed' if result.passed else 'failed'}  {result.check}")
+        app.output.note(f"{'passed' if result.passed else 'failed'}  {result.check}")
         for line in result.output.splitlines():
-            app.note(f"        {line}")
+            app.output.note(f"        {line}")
 
     with RunSession(active, session_settings(options, app), report) as session:
         try:
@@ -362,10 +362,10 @@ def _run_command(
             session.active.discard()
         raise
     for warning in environment.warnings:
-        app.note(f"warning: {warning}")
+        app.output.note(f"warning: {warning}")
     sys.stdout.flush()
     ending = session.run_command(
-        command, environment, stdout=2 if app.wants_json else None, is_last=is_last
+        command, environment, stdout=2 if app.output.is_json else None, is_last=is_last
     )
     run_ = session.active.run
     if run_.state is RunState.FAILED:
@@ -388,12 +388,13 @@ def _finish(session: RunSession, app: Invocation, options: Options) -> RunResult
     except ChecksFailed:
         return _failed(active.run, CHECK_FAILED)
     except (KeyboardInterrupt, SystemExit):
-        app.note(f"run {active.run.id} is interrupted; `nessie run --resume {active.run.id}`")
+        id_ = active.run.id
+        app.output.note(f"run {id_} is interrupted; `nessie run --resume {id_}`")
         raise
     except NessieError as error:
         is_conflict = isinstance(error, ReferenceConflict) and not isinstance(error, ReferenceMoved)
         if not (is_conflict or active.run.result):
-            app.note(
+            app.output.note(
                 f"the branch {active.branch} stays;"
                 f" `nessie run --resume {active.run.id}` checks and publishes it"
             )
@@ -412,7 +413,7 @@ def _conflicts(app: Invocation, run_: PipelineRun) -> Iterator[None]:
             yield
     except ReferenceConflict as error:
         if not isinstance(error, ReferenceMoved):
-            app.note(
+            app.output.note(
                 f"after the merge into {run_.branch}, `nessie run --resume {run_.id}` checks and"
                 " publishes the result"
             )
@@ -453,7 +454,7 @@ def _begun(options: Options, app: Invocation) -> RunResult:
             f"run {run_.id} with the key {run_.key!r} is discarded", hint="choose another key"
         )
     if run_.state is RunState.PUBLISHED:
-        app.note(f"run {run_.id} is published already")
+        app.output.note(f"run {run_.id} is published already")
     return RunResult(document=RunDocument.of(run_), lines=(run_.id,))
 
 

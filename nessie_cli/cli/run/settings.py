@@ -48,7 +48,7 @@ class SessionOptions(Protocol):
 def session_settings(options: SessionOptions, app: Invocation) -> SessionSettings:
     """Returns the settings of the session of a run."""
     return SessionSettings(
-        store=app.store_url(),
+        store=app.store.url(),
         inherited=env.everything(),
         folder=Path.cwd(),
         catalog=app.setting("run.catalog") or CATALOG,
@@ -67,7 +67,7 @@ def _warehouses(options: SessionOptions, app: Invocation) -> WarehouseChoice:
     allowed = tuple(options.allow_location or ())
     if options.warehouse:
         return WarehouseChoice(warehouse=tuple(options.warehouse), allowed=allowed)
-    if is_server(app.store_url()) or app.workspace is None:
+    if is_server(app.store.url()) or app.workspace is None:
         return WarehouseChoice(allowed=allowed)
     location = app.setting("run.warehouse") or WAREHOUSE
     if "://" not in location:

@@ -229,7 +229,7 @@ def run(options: Options, app: Invocation) -> None:
     from nessie_cli.repository.urls import is_server
     from nessie_cli.server import Listeners, ServerSettings, serve
 
-    url = app.store_url()
+    url = app.store.url()
     if is_server(url):
         raise InvalidInput(
             f"{url} is already a server",

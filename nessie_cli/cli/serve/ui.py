@@ -62,7 +62,7 @@ def run(options: Options, app: Invocation) -> None:
     from nessie_cli.repository.urls import is_server
     from nessie_cli.server import LocalPages, ServerSettings, serve_locally
 
-    url = app.store_url()
+    url = app.store.url()
     if is_server(url):
         raise InvalidInput(f"{url} is a server", hint="open its address in a browser")
 

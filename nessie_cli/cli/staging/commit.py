@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from nessie_cli.cli.app.input import read_bytes
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.errors.resolutions import repeating
 from nessie_cli.cli.staging.commit_meta import message_of, meta_of
 from nessie_cli.cli.staging.committed import CommittedResult, print_committed
@@ -130,9 +129,7 @@ def run(options: Options, app: Invocation) -> CommittedResult:
         return CommittedResult.of(_submit(app, submission, operations))
 
 
-def show(result: CommittedResult, output: Output) -> None:
-    """Prints the branch, its new hash and how many keys were committed."""
-    print_committed(result, output)
+show = print_committed
 
 
 def _message(

@@ -25,7 +25,7 @@ def once(call: Invocation, *request: object, dry_run: bool = False) -> Iterator[
     from nessie_cli.cli.staging.submission import new_request_id
     from nessie_cli.workspace.requests import Requests
 
-    requests, text = Requests(call.workspace), repr((call.store_url(), *request))
+    requests, text = Requests(call.workspace), repr((call.store.url(), *request))
     request_id = requests.begin(text, new_request_id())
     try:
         yield request_id

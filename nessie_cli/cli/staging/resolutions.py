@@ -28,6 +28,7 @@ from nessie_cli.model import (
     type_label,
 )
 from nessie_cli.render.text import counted
+from nessie_cli.repository.edits import is_same
 from nessie_cli.workspace.content_edits import ContentEdit, components, connected, content_edits
 from nessie_cli.workspace.staging import StagedList, origins_of, overlaid, without
 
@@ -182,7 +183,7 @@ class BatchResolutions(WaysOut):
         if edit.before is not None and actual is not None and actual.id == edit.before.id:
             return self._again(conflict, ["put"], options=options)
         options += self._expected_hash()
-        if actual is None or actual.id == after.id or _is_one(actual, after):
+        if actual is None or actual.id == after.id or is_same(after, actual):
             if actual is not None and self._is_staged_elsewhere(actual, key):
                 return []
             line = self._staging(["put"], [key], options)
@@ -519,21 +520,14 @@ def _effect_of_replacement(conflict: Conflict) -> str:
     key, expected, actual = conflict.key, conflict.expected, conflict.actual
     if key is None or actual is None or conflict.proposed is None or _new_key(conflict):
         return ""
-    is_same = expected is not None and expected.id == actual.id
-    if is_same or _is_one(actual, conflict.proposed):
+    is_expected = expected is not None and expected.id == actual.id
+    if is_expected or is_same(conflict.proposed, actual):
         return ""
     return _deleted(conflict, key)
 
 
 def _text(key: ContentKey) -> str:
     return visible(str(key))
-
-
-def _is_one(actual: Content, after: Content) -> bool:
-    """Whether a put of `after` loses nothing of another content: both are equal, or namespaces."""
-    return after.with_id(actual.id) == actual or (
-        isinstance(actual, Namespace) and isinstance(after, Namespace)
-    )
 
 
 def contents_below(

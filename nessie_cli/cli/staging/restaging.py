@@ -42,7 +42,7 @@ from nessie_cli.workspace.content_edits import (
     operations_of,
     with_edits,
 )
-from nessie_cli.workspace.staging import Origins, StagedList, origins_of, with_origins
+from nessie_cli.workspace.staging import Origins, StagedList, origins_of, with_key, with_origins
 
 if TYPE_CHECKING:
     from nessie_cli.repository.base import Repository
@@ -223,7 +223,7 @@ class Restager:
                 ContentEdit(place.key, None, place.content, None),
                 ContentEdit(None, key, None, value),
             ]
-        after = _moved(value, at, key).with_id(place.content.id)
+        after = with_key(value, at, key).with_id(place.content.id)
         return [ContentEdit(place.key, key, place.content, after)]
 
     def _without_content(self, edit: ContentEdit, value: Content | None) -> list[ContentEdit]:
@@ -387,13 +387,6 @@ def _is_one(
     if decided is not None and decided.type_name == present.type_name:
         return decided.id in (None, present.id)
     return not is_restored and after.with_id(present.id) == present
-
-
-def _moved(content: Content, old: ContentKey, new: ContentKey) -> Content:
-    """Returns a content under another key. The elements of a namespace are usually its key."""
-    if isinstance(content, Namespace) and content.elements == old.elements:
-        return Namespace(id=content.id, elements=new.elements, properties=content.properties)
-    return content
 
 
 class CannotKeep(InvalidInput):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from nessie_cli.model import Content, ContentKey, Namespace, RestoredFrom
-from nessie_cli.repository.edits import Edit, operations_for
+from nessie_cli.model import Content, ContentKey, RestoredFrom
+from nessie_cli.repository.edits import Edit, is_same, operations_for
 from nessie_cli.repository.recreated import refuse_second_entries
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace.batch import Staged
@@ -115,7 +115,7 @@ class Restorer:
         replaced: list[ContentKey] = []
         for key, content in edits.items():
             now = branch.get(key)
-            if content is None or now is None or now.id in ids or _is_same(content, now):
+            if content is None or now is None or now.id in ids or is_same(content, now):
                 continue
             origin = present.get(content.id, key)
             gives_way = key in self._keys and origin in self._keys and now.id not in earlier
@@ -131,13 +131,6 @@ def _differ(then: Content | None, now: Content | None) -> bool:
 def _keys_of(state: State) -> dict[str | None, ContentKey]:
     """Returns the key of each content id. A staged creation has no id."""
     return {content.id: key for key, content in state.items() if content.id is not None}
-
-
-def _is_same(content: Content, now: Content) -> bool:
-    """Returns whether nothing is lost: the values are equal, or both are namespaces."""
-    return content.with_id(now.id) == now or (
-        isinstance(content, Namespace) and isinstance(now, Namespace)
-    )
 
 
 def _with_origins(

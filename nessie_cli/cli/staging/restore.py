@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.batch import BatchResult, note_deletions
 from nessie_cli.cli.staging.committed import CommittedResult
@@ -137,9 +136,7 @@ def _type_at(restorer: Restorer, key: ContentKey) -> str:
     return type_label(restorer.now[key].type_name)
 
 
-def show(result: BatchResult | CommittedResult, output: Output) -> None:
-    """Prints the changes, or their commit."""
-    print_step(result, output)
+show = print_step
 
 
 def _keys(app: Invocation, options: Options, at: str) -> dict[ContentKey, None]:

@@ -1,7 +1,6 @@
 """`nessie stash apply`."""
 
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.staging.stashes import NumberOptions, StashResult, print_staged, stage_stash
 
 EXAMPLES = ("nessie stash apply 1",)
@@ -20,6 +19,4 @@ def run(options: Options, app: Invocation) -> StashResult:
     return stage_stash(app, options.number, keep=True)
 
 
-def show(result: StashResult, output: Output) -> None:
-    """Prints one line for each change."""
-    print_staged(result, output)
+show = print_staged

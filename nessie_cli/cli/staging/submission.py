@@ -165,7 +165,7 @@ def commit_there(call: Invocation, batch: StagedBatch) -> str:
     arguments = carried(call.options, () if is_there else ("store", "profile"))
     arguments += ["--ref", batch.branch] if batch.branch else []
     if batch.store is not None and is_there:
-        arguments += ["--store", absolute_store(batch.store, call.need_workspace().root)]
+        arguments += ["--store", absolute_store(batch.store, call.store.need_workspace().root)]
     return command_line(*arguments, "commit")
 
 

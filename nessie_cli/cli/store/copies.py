@@ -48,7 +48,7 @@ def local_store_url(app: Invocation) -> str:
 
     Raises `InvalidInput` if the store is behind a server.
     """
-    url = app.store_url()
+    url = app.store.url()
     if is_server(url):
         raise InvalidInput(
             f"{url} is a server, but this command needs direct access to the store",

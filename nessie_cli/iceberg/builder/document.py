@@ -12,7 +12,7 @@ from typing import Any
 
 from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.iceberg.builder import partitions, values
-from nessie_cli.iceberg.builder.values import Document, by_id
+from nessie_cli.iceberg.builder.values import Document, by_id, current_schema
 from nessie_cli.model.contents import MOST_PROPERTIES
 
 NEWEST_VERSION = 3
@@ -150,7 +150,7 @@ def written(made: Document) -> Document:
         made.pop(member, None)
     if version == 1:
         del made["last-sequence-number"]
-        schema = by_id(made["schemas"], "schema-id")[made["current-schema-id"]]
+        schema = current_schema(made)
         spec = by_id(made["partition-specs"], "spec-id")[made["default-spec-id"]]
         made |= {"schema": schema, "partition-spec": spec["fields"]}
     if version >= ROW_LINEAGE and made["current-snapshot-id"] == NO_SNAPSHOT:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush, merge
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from msgspec import json
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.model.batches import batched
 
 Document = dict[str, Any]
 INT32 = range(-(2**31), 2**31)
@@ -129,9 +130,7 @@ def in_order(*several: Iterable[str]) -> Iterator[str]:
     No other thread runs during a sort, so it sorts parts.
     """
     texts = chain(*several)
-    parts = []
-    while part := list(islice(texts, _SORTED)):
-        parts.append(sorted(part))
+    parts = map(sorted, batched(texts, _SORTED))
     last = None
     for text_ in merge(*parts):
         if text_ != last:
@@ -145,6 +144,12 @@ def in_order(*several: Iterable[str]) -> Iterator[str]:
 def by_id(documents: Iterable[Document], member: str) -> dict[Any, Document]:
     """Returns documents by a member that is unique among them."""
     return {document[member]: document for document in documents}
+
+
+def current_schema(document: Document) -> Document:
+    """Returns the current schema of a table's metadata."""
+    schema: Document = by_id(document["schemas"], "schema-id")[document["current-schema-id"]]
+    return schema
 
 
 def by_snapshot(statistics: Iterable[Document]) -> dict[int, list[Document]]:

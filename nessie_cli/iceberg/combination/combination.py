@@ -14,7 +14,7 @@ from pyiceberg.schema import Schema
 from nessie_cli.iceberg.avro import USUAL, AvroLimits
 from nessie_cli.iceberg.builder.document import normalized
 from nessie_cli.iceberg.builder.schemas import identifiers
-from nessie_cli.iceberg.builder.values import Document, by_id
+from nessie_cli.iceberg.builder.values import Document, current_schema
 from nessie_cli.iceberg.combination.comparison import (
     Base,
     BasesConflict,
@@ -183,14 +183,14 @@ def _files_with_same_keys(
     fields = _key_columns(documents, key) if all(rows) else set()
     if not fields:
         return []
-    schema = Schema.model_validate(_current(documents[-2]))
+    schema = Schema.model_validate(current_schema(documents[-2]))
     evidence = KeyEvidence({id_: schema.find_type(id_) for id_ in fields}, documents)
     return files_with_same_keys(evidence, *rows)
 
 
 def _key_columns(documents: Sequence[Document], key: Sequence[str]) -> set[int]:
     """Returns the columns of ours that identify a row: those of the key if it has all of them."""
-    ours, theirs = map(_current, documents[-2:])
+    ours, theirs = map(current_schema, documents[-2:])
     # Theirs may have renamed a column.
     ids = {field["name"]: field["id"] for each in (theirs, ours) for field in each["fields"]}
     fields = {ids[name] for name in key if name in ids}
@@ -203,8 +203,3 @@ def _deciding_columns(documents: Sequence[Document], key: Sequence[str]) -> froz
     """Returns the columns whose statistics the decision can depend on."""
     required = (required_columns(base, side) for base in documents for side in documents)
     return frozenset(_key_columns(documents, key)).union(*required)
-
-
-def _current(document: Document) -> Document:
-    schema: Document = by_id(document["schemas"], "schema-id")[document["current-schema-id"]]
-    return schema

@@ -24,7 +24,6 @@ from nessie_cli.iceberg.combination.merged_base import merged_state, own_changes
 from nessie_cli.iceberg.combination.reading import (
     ManifestReader,
     history_of,
-    line_of,
     live_files,
 )
 from nessie_cli.iceberg.combination.required import required_conflict
@@ -37,6 +36,7 @@ from nessie_cli.iceberg.combination.states import (
     TableFile,
     TableState,
 )
+from nessie_cli.iceberg.expiration.retention import line_of
 from nessie_cli.iceberg.files import MissingFile
 
 _ISOLATION = (

@@ -41,6 +41,7 @@ from nessie_cli.model import (
     IcebergTable,
     RowRules,
 )
+from nessie_cli.repository.bounded_cache import BoundedCache
 from nessie_cli.wire.large_json import encode
 
 if TYPE_CHECKING:
@@ -117,19 +118,16 @@ class CollisionCache:
     """
 
     def __init__(self, most: int = MOST_CACHED) -> None:
-        self._most = most
-        self._cached: dict[Hashable, tuple[Collision, ...]] = {}
+        self._cached: BoundedCache[Hashable, tuple[Collision, ...]] = BoundedCache(most)
 
     def find(self, states: TableStates, rules: CombinationRules) -> tuple[Collision, ...]:
         """Returns the reasons, or nothing."""
-        return self._cached.get(_cache_key(states, rules), ())
+        return self._cached.get(_cache_key(states, rules)) or ()
 
     def keep(
         self, states: TableStates, rules: CombinationRules, collisions: tuple[Collision, ...]
     ) -> None:
-        """Caches the reasons. Drops all others if there are too many."""
-        if len(self._cached) >= self._most:
-            self._cached = {}
+        """Caches the reasons."""
         self._cached[_cache_key(states, rules)] = collisions
 
 

@@ -29,7 +29,7 @@ from nessie_cli.iceberg.combination.states import (
     SnapshotChanges,
     TableFile,
 )
-from nessie_cli.iceberg.expiration.retention import ancestors
+from nessie_cli.iceberg.expiration.retention import line_of
 
 _FIRST_ROW_ID = "first_row_id"
 
@@ -127,12 +127,6 @@ def live_files(
         }
         for rows in states
     ]
-
-
-def line_of(document: Document) -> list[int]:
-    """Returns the current snapshot and its ancestors, newest first, as far as they are listed."""
-    snapshots = by_id(document["snapshots"], "snapshot-id")
-    return list(ancestors(snapshots, document["current-snapshot-id"]))
 
 
 def history_of(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from nessie_cli.iceberg.builder.values import Document, by_id
+from nessie_cli.iceberg.builder.values import Document, current_schema
 from nessie_cli.iceberg.combination.file_merge import FileConflict
 from nessie_cli.iceberg.combination.manifests import bound
 from nessie_cli.iceberg.combination.states import TableFile
@@ -32,7 +32,7 @@ def required_conflict(
 
 def required_columns(base: Document, side: Document) -> dict[int, Document]:
     """Returns the columns, by id, that a side made required and rows of the other may lack."""
-    before, after = (dict(_fields(_current(state))) for state in (base, side))
+    before, after = (dict(_fields(current_schema(state))) for state in (base, side))
     return {
         id_: field
         for id_, field in after.items()
@@ -50,11 +50,6 @@ def _has_value(id_: int, field: Document, before: Mapping[int, Document]) -> boo
 def _may_lack(file: TableFile, id_: int) -> bool:
     nulls: Any = bound(file.row.get("null_value_counts"), id_)
     return bool(nulls != 0)
-
-
-def _current(state: Document) -> Document:
-    schema: Document = by_id(state["schemas"], "schema-id")[state["current-schema-id"]]
-    return schema
 
 
 def _fields(type_: Any) -> Iterator[tuple[int, Document]]:

@@ -8,14 +8,14 @@ next merge base can be the present head of the other branch: what both have stay
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import Any
 
 from msgspec import Struct
 
 from nessie_cli.iceberg.builder import partitions, schemas
-from nessie_cli.iceberg.builder.values import Document, by_id
-from nessie_cli.iceberg.expiration.retention import ancestors
+from nessie_cli.iceberg.builder.values import Document, by_id, current_schema
+from nessie_cli.iceberg.expiration.retention import line_of
 
 
 class Needed(Struct, frozen=True):
@@ -57,17 +57,13 @@ def _not_older(base: Document, document: Document) -> set[int]:
 
 def _down_to(other: Document, document: Document) -> set[int]:
     """Returns the line of the current snapshot, down to the first one that another state has."""
-    there = set(_line(other))
+    there = set(line_of(other))
     needed = set()
-    for id_ in _line(document):
+    for id_ in line_of(document):
         needed.add(id_)
         if id_ in there:
             return needed
     return set()
-
-
-def _line(document: Document) -> Iterator[int]:
-    return ancestors(by_id(document["snapshots"], "snapshot-id"), document["current-snapshot-id"])
 
 
 def _age(snapshot: Document) -> tuple[int, int]:
@@ -90,7 +86,7 @@ def _new(
 
 def _equal_to_current(base: Document, document: Document) -> frozenset[int]:
     """Returns the schemas that are equal to the current one of the base."""
-    current = schemas.form(by_id(base["schemas"], "schema-id")[base["current-schema-id"]])
+    current = schemas.form(current_schema(base))
     return frozenset(
         each["schema-id"] for each in document["schemas"] if schemas.form(each) == current
     )

@@ -94,6 +94,12 @@ def ancestors(snapshots: Mapping[int, Document], id_: int | None) -> Iterator[in
         id_ = snapshots[id_].get("parent-snapshot-id")
 
 
+def line_of(document: Document) -> list[int]:
+    """Returns the current snapshot and its ancestors, newest first, as far as they are listed."""
+    snapshots = by_id(document["snapshots"], "snapshot-id")
+    return list(ancestors(snapshots, document["current-snapshot-id"]))
+
+
 def _live_refs(
     document: Document, snapshots: Mapping[int, Document], now: int
 ) -> dict[str, Document]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import Files
@@ -29,13 +29,14 @@ def changed_rows(
     read at once, and data files while the result is iterated.
     """
     files = Files(properties)
-    old, new = (_document(content, files) for content in (before, after))
+    old, new = (document_of(content, files.read) for content in (before, after))
     difference = compare_tables(old, new, files.read, Selection(key, columns, where, limit))
     return RowChanges(difference, files)
 
 
-def _document(content: IcebergTable | None, files: Files) -> Document | None:
+def document_of(content: IcebergTable | None, read: Callable[[str], bytes]) -> Document | None:
+    """Returns the metadata of a table in the state of a content; None means no table."""
     if content is None:
         return None
     location = content.metadata_location
-    return dict(in_state(parse_document(files.read(location), location), content))
+    return dict(in_state(parse_document(read(location), location), content))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,9 +11,10 @@ from pyiceberg.schema import Schema, index_name_by_id
 from pyiceberg.types import DoubleType, FloatType, PrimitiveType
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.builder.document import NO_SNAPSHOT, normalized
-from nessie_cli.iceberg.builder.values import Document, by_id
+from nessie_cli.iceberg.builder.document import normalized
+from nessie_cli.iceberg.builder.values import Document, by_id, current_schema
 from nessie_cli.iceberg.combination.states import TableFile
+from nessie_cli.iceberg.expiration.retention import line_of
 from nessie_cli.iceberg.row_diff.deletes import columns_of
 from nessie_cli.iceberg.row_diff.filters import row_filter
 from nessie_cli.iceberg.row_diff.scan import FilePair, Read, differing_files
@@ -182,8 +183,7 @@ def compare_tables(
 
 def _identifiers(document: Document, schema: Schema) -> list[str]:
     """Returns the names of the identifier fields. There are none if one is inside a struct."""
-    current = by_id(document["schemas"], "schema-id")[document["current-schema-id"]]
-    ids = current.get("identifier-field-ids") or ()
+    ids = current_schema(document).get("identifier-field-ids") or ()
     names = [field.name for field in schema.fields if field.field_id in ids]
     return names if len(names) == len(ids) else []
 
@@ -222,19 +222,9 @@ def _shared_row_ids(before: Document | None, after: Document | None) -> int | No
     """
     if before is None or after is None:
         return None
-    lines = [_line(document) for document in (before, after)]
-    common = next((snapshot for id_, snapshot in lines[0].items() if id_ in lines[1]), None)
+    snapshots = by_id(before["snapshots"], "snapshot-id")
+    line_of_after = set(line_of(after))
+    common = next((snapshots[id_] for id_ in line_of(before) if id_ in line_of_after), None)
     if common is None or common.get("first-row-id") is None or common.get("added-rows") is None:
         return None
     return int(common["first-row-id"] + common["added-rows"])
-
-
-def _line(document: Document) -> Mapping[int, Document]:
-    """Returns the current snapshot and its ancestors, newest first, as far as they are listed."""
-    snapshots = by_id(document["snapshots"], "snapshot-id")
-    line: dict[int, Document] = {}
-    id_ = document["current-snapshot-id"]
-    while id_ != NO_SNAPSHOT and id_ in snapshots and id_ not in line:
-        line[id_] = snapshots[id_]
-        id_ = snapshots[id_].get("parent-snapshot-id", NO_SNAPSHOT)
-    return line

@@ -19,7 +19,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.document import ROW_LINEAGE, normalized
 from nessie_cli.iceberg.builder.schemas import identifiers
 from nessie_cli.iceberg.builder.table import updated
-from nessie_cli.iceberg.builder.values import Document, by_id
+from nessie_cli.iceberg.builder.values import Document, by_id, current_schema
 from nessie_cli.iceberg.combination.combination import Combination
 from nessie_cli.iceberg.combination.equality import EqualityScope
 from nessie_cli.iceberg.combination.file_merge import FileMerge
@@ -266,10 +266,7 @@ class RowMerger:
 
 def _identifiers(schema: Schema, states: Sequence[Document]) -> list[str]:
     """Returns the names of the identifier fields. Raises `InvalidInput` without any."""
-    ids = [
-        identifiers(by_id(each["schemas"], "schema-id")[each["current-schema-id"]])
-        for each in states
-    ]
+    ids = [identifiers(current_schema(each)) for each in states]
     if any(each != ids[0] for each in ids):
         raise InvalidInput(
             "the rows cannot be merged: the identifier fields were changed",

@@ -15,10 +15,8 @@ import logging
 import os
 import re
 import stat
-import threading
 import uuid
 from codecs import iterdecode
-from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import PurePosixPath
@@ -40,6 +38,7 @@ from nessie_cli.iceberg.locations import (
 )
 from nessie_cli.iceberg.metadata import GZIP, NoJson, TooLarge, json_of, too_deep, unpacked
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
+from nessie_cli.repository.bounded_cache import BoundedCache
 from nessie_cli.wire.large_json import (
     MOST_VALUES,
     count_values,
@@ -64,6 +63,12 @@ MOST_BYTES = 32 << 20
 """Bytes of all values of a cache."""
 MOST_OF_ONE = 1 << 20
 """The largest value that is cached."""
+
+
+def byte_cache() -> BoundedCache[Hashable, bytes]:
+    """Returns a cache of metadata files, or of answers that contain one."""
+    return BoundedCache(MOST_BYTES, len, MOST_OF_ONE)
+
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +97,7 @@ class MetadataFiles:
         self.warehouse = warehouse
         self.allowed = Allowed(warehouse.allowed)
         self._remote: dict[str, Any] = {}
-        self._recent = ByteCache()
+        self._recent = byte_cache()
         """Remote files by location."""
 
     def check(self, location: str) -> str:
@@ -124,7 +129,7 @@ class MetadataFiles:
         if place.scheme == LOCAL:
             data = _read_local(place.path, location)
         else:
-            data = (self._recent.find(location) if committed else None) or self._read_remote(
+            data = (self._recent.get(location) if committed else None) or self._read_remote(
                 place.scheme, location
             )
         return plain(data, location)
@@ -218,7 +223,7 @@ class MetadataFiles:
             file_io = self._file_io(scheme, location)
             with file_io.new_input(location).open(seekable=False) as stream:
                 data = bytes(stream.read(MAX_BYTES + 1))
-        self._recent.keep(location, data)
+        self._recent[location] = data
         return data
 
     def _write_remote(self, scheme: str, location: str, data: bytes) -> None:
@@ -226,7 +231,7 @@ class MetadataFiles:
             file_io = self._file_io(scheme, location)
             with file_io.new_output(location).create(overwrite=True) as stream:
                 stream.write(data)
-        self._recent.keep(location, data)
+        self._recent[location] = data
 
 
 @contextmanager
@@ -450,43 +455,3 @@ def too_large(location: str) -> InvalidInput:
 
 def _no_metadata(location: str) -> InvalidInput:
     return InvalidInput(f"{location} is not an Iceberg metadata file")
-
-
-# -- a cache of bytes ------------------------------------------------------------------------------
-
-
-class ByteCache:
-    """Values by key, up to a number of bytes: those used longest ago are dropped.
-
-    Threads may share it.
-    """
-
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._most = most_bytes
-        self._bytes = 0
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
-
-    def find(self, key: Hashable) -> bytes | None:
-        """Returns the value of a key."""
-        with self._lock:
-            if key not in self._kept:
-                return None
-            self._kept.move_to_end(key)
-            return self._kept[key]
-
-    def keep(self, key: Hashable, value: bytes) -> None:
-        """Caches a value."""
-        if len(value) > MOST_OF_ONE:
-            return
-        with self._lock:
-            self._bytes -= len(self._kept.pop(key, b""))
-            self._kept[key] = value
-            self._bytes += len(value)
-            while self._bytes > self._most:
-                self._bytes -= len(self._kept.popitem(last=False)[1])
-
-    def drop(self, key: Hashable) -> None:
-        """Forgets a key."""
-        with self._lock:
-            self._bytes -= len(self._kept.pop(key, b""))

@@ -24,12 +24,8 @@ class ServerHistory:
 
     def __init__(self, repository: ReadableRepository, label: str) -> None:
         self._repository = repository
-        self._label = label
-
-    @property
-    def label(self) -> str:
+        self.label = label
         """The URL of the server."""
-        return self._label
 
     def references(self) -> SourceReferences:
         """Reads all branches and tags."""

@@ -56,8 +56,11 @@ def open_catalog(
     settings = {_URI: text} if is_uri else _configured(text, kind)
     settings |= {name: value for name, value in properties.items() if name != NAME}
     _set_type(label, settings, kind)
-    if target is not None:
-        _refuse_itself(label, str(settings.get(_URI, "")), target)
+    if target is not None and is_of(target, str(settings.get(_URI, ""))):
+        raise InvalidInput(
+            f"{label} is this repository itself",
+            hint="`nessie merge` brings the contents of another branch",
+        )
     errors = CatalogErrors(label, settings)
     name = properties.get(NAME) or (None if is_uri else text)
     try:
@@ -110,15 +113,11 @@ def _set_type(label: str, settings: dict[str, Any], kind: str | None) -> None:
         )
 
 
-def _refuse_itself(label: str, uri: str, target: ReadableRepository) -> None:
-    """Raises `InvalidInput` if a URI is that of the repository that is imported into."""
-    root = target.url.removesuffix("/api/v2")
-    is_same_server = root != target.url and f"{uri}/".startswith(f"{root}/iceberg/")
-    if uri == target.url or is_same_server:
-        raise InvalidInput(
-            f"{label} is this repository itself",
-            hint="`nessie merge` brings the contents of another branch",
-        )
+def is_of(repository: ReadableRepository, uri: str) -> bool:
+    """Returns whether a URI is that of a repository, or of the Iceberg catalog of its server."""
+    root = repository.url.removesuffix("/api/v2")
+    is_same_server = root != repository.url and f"{uri}/".startswith(f"{root}/iceberg/")
+    return uri == repository.url or is_same_server
 
 
 def _loaded(name: str | None, settings: Mapping[str, Any]) -> Catalog:

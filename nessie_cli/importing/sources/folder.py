@@ -34,11 +34,6 @@ _HIVE = ".db"
 _OTHER_FORMATS = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
 
 
-def open_folder(location: str, properties: Mapping[str, str]) -> Folder:
-    """Returns a folder as a source. `properties` are those of PyIceberg's FileIO."""
-    return Folder(location, properties)
-
-
 class _Place(NamedTuple):
     """A folder, and its path below the root."""
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile, NoAnswer, first_line, is_no_answer
 from nessie_cli.iceberg.filesystems import filesystem
-from nessie_cli.iceberg.locations import local_path, scheme_of, shown
+from nessie_cli.iceberg.locations import is_local, local_path, shown
 
 
 class EntryKind(Enum):
@@ -38,11 +38,6 @@ def entries_of(folder: str, properties: Mapping[str, str]) -> list[FolderEntry]:
     """
     listed = _local(folder) if is_local(folder) else _remote(folder, properties)
     return sorted(listed, key=lambda entry: entry.name)
-
-
-def is_local(location: str) -> bool:
-    """Whether a location is local: a path or a `file:` URI."""
-    return scheme_of(location) in ("", "file")
 
 
 def _local(folder: str) -> list[FolderEntry]:

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.model import NO_ANCESTOR, AheadBehind, LogEntry
-from nessie_cli.repository.remote.bounded_cache import BoundedCache
+from nessie_cli.repository.bounded_cache import BoundedCache
 from nessie_cli.repository.remote.history import log_page
 from nessie_cli.repository.remote.session import MOST_COMMITS, PAGE, RestSession
 

@@ -14,7 +14,7 @@ from nessie_cli.errors import (
     StoreUnavailable,
 )
 from nessie_cli.model import NO_ANCESTOR, ContentKey, LogEntry, Reference, RepositoryConfig
-from nessie_cli.repository.remote.bounded_cache import BoundedCache
+from nessie_cli.repository.bounded_cache import BoundedCache
 from nessie_cli.repository.remote.transport import Query, Transport
 from nessie_cli.wire import answers, keys
 from nessie_cli.wire.extensions import ANNOUNCED, COMBINES, ROWS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from msgspec import structs
 
@@ -13,7 +13,6 @@ from nessie_cli.errors import AmbiguousHash, CommitNotFound, NotAllowed, Referen
 from nessie_cli.model import (
     NO_ANCESTOR,
     AheadBehind,
-    CommitMeta,
     CommitResult,
     Content,
     ContentKey,
@@ -391,10 +390,6 @@ class AuthorizedRepository(ReadableRepository):
             rules.READ_ENTITY_VALUE, through, key, type_
         )
 
-    def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
-        """Returns the newest commit of `log_of_key`."""
-        return next((entry.meta for entry in self.log_of_key(at, key)), None)
-
     def merge_base(self, a: AnyRevision, b: AnyRevision) -> str:
         """Returns the merge base of two commits that the caller sees."""
         return self._inner.merge_base(
@@ -461,19 +456,13 @@ class AuthorizedRepository(ReadableRepository):
             entry.key for entry in self.entries(Revision(None, hash_), KeyRange(keys=tuple(cuts)))
         ]
 
-    def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
-        """Returns the contents of those keys that exist.
-
-        Raises `NotAllowed` for a key that may not be read, even if it is absent.
-        """
-        return dict(self.each_content(at, keys))
-
     def each_content(
         self, at: AnyRevision, keys: Iterable[ContentKey]
     ) -> Iterator[tuple[ContentKey, Content]]:
-        """Yields the contents of those keys that exist. Raises `NotAllowed` as `contents` does.
+        """Yields the contents of those keys that exist.
 
-        Types are judged before contents are read.
+        Raises `NotAllowed` for a key that may not be read, even if it is absent. Types are judged
+        before contents are read.
         """
         hash_, through = self._at(at)
         requested = list(keys)
@@ -539,13 +528,6 @@ class AuthorizedRepository(ReadableRepository):
 
     def close(self) -> None:
         """Does nothing: the repository belongs to the server."""
-
-    def __enter__(self) -> Self:
-        """Use as a context manager."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Does nothing; see `close`."""
 
 
 def _base(revision: AnyRevision) -> str:

@@ -27,7 +27,6 @@ from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.issuing import UuidIssuer
 from nessie_cli.iceberg.warehouses.metadata_files import (
     MAX_BYTES,
-    ByteCache,
     Head,
     MetadataFiles,
     head_of,
@@ -51,6 +50,7 @@ from nessie_cli.model import (
     Reference,
     ReferenceType,
 )
+from nessie_cli.repository.bounded_cache import BoundedCache
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import MERGE_ONLY, ChangeSubmission, protecting
 from nessie_cli.revisions import Revision
@@ -100,7 +100,7 @@ class Services(NamedTuple):
     issuer: UuidIssuer
     delegation: Delegation
     idempotency: idempotency.Idempotency
-    bodies: ByteCache
+    bodies: BoundedCache[Hashable, bytes]
     """Encoded answers that load tables, by all that they depend on."""
     gate: Gate | None = None
 

@@ -8,7 +8,7 @@ from functools import partial
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.locations import scheme_of
 from nessie_cli.iceberg.warehouses.issuing import UuidIssuer
-from nessie_cli.iceberg.warehouses.metadata_files import ByteCache, MetadataFiles
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, byte_cache
 from nessie_cli.iceberg.warehouses.warehouse import REMOTE_SIGNING, Warehouses
 from nessie_cli.server.auth.gate import Gate
 from nessie_cli.server.http.messages import Headers, takes_gzip
@@ -93,7 +93,7 @@ def _services(warehouses: Warehouses, gate: Gate | None, threads: Threads) -> Se
         UuidIssuer(warehouses.secret),
         Delegation(warehouses),
         Idempotency(),
-        ByteCache(),
+        byte_cache(),
         gate,
     )
 

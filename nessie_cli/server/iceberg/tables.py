@@ -160,13 +160,13 @@ def table_answer(
         return _with_access(call, key, content, snapshots, digest)
     bodies = call.services.bodies
     cache_key = digest, call.identity_of(content.metadata_location)
-    body = bodies.find(cache_key)
+    body = bodies.get(cache_key)
     if body is None:
         text = call.file_text(content.metadata_location)
         head = head_of(text, content.metadata_location)
         metadata = _table_text(call, text, head, content, snapshots)
         body = loaded(metadata, content, for_client(call, FileAccess()))
-        bodies.keep(cache_key, body)
+        bodies[cache_key] = body
     return json_reply(body, (b"etag", _etag(digest, None)))
 
 

@@ -10,8 +10,8 @@ from msgspec import Raw, Struct
 from nessie_cli import model
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MergeResult
+from nessie_cli.model.batches import batched
 from nessie_cli.repository.changes import PutSettings, RenameReference
-from nessie_cli.repository.reading import batched
 from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import encoded
 from nessie_cli.server.http.streams import ListingBody

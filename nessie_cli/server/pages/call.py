@@ -112,12 +112,12 @@ class PageCall(Call):
         """Returns whether this form was carried out before."""
         return self.request_id is not None and self.done_before(branch) is not None
 
-    def reference_named(self, parameter: str = "ref") -> Reference:
-        """Returns the reference or commit of a query parameter, by default the default branch.
+    def reference_named(self) -> Reference:
+        """Returns the reference or commit of the query parameter `ref`, or the default branch.
 
         Raises `ReferenceNotFound` and `CommitNotFound`.
         """
-        return self.repository.resolve(self.text(parameter) or self.default_branch)
+        return self.repository.resolve(self.text("ref") or self.default_branch)
 
     def commit_named(self, revision: AnyRevision) -> LogEntry:
         """Returns the commit of a revision, without operations, if the caller may list its log.

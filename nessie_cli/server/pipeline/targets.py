@@ -149,11 +149,9 @@ def absolute(target: Target, hash_name: str) -> str:
     return target.hash
 
 
-def expected(
-    repository: ReadableRepository, target: Target, hash_name: str = "Expected hash"
-) -> str:
+def expected(repository: ReadableRepository, target: Target) -> str:
     """Returns the expected hash of a write. The verb checks whether a plain hash exists."""
-    hash_ = absolute(target, hash_name)
+    hash_ = absolute(target, "Expected hash")
     _check_even(hash_)
     return _resolved(repository, hash_, target.steps) if target.steps else hash_
 

@@ -41,10 +41,7 @@ from nessie_cli.wire.rows import (
 )
 
 if TYPE_CHECKING:
-    from nessie_cli.iceberg.builder.values import Document
     from nessie_cli.iceberg.row_diff.difference import FileTotals, TableDifference
-    from nessie_cli.iceberg.warehouses.table_files import TableFiles
-    from nessie_cli.model import IcebergTable
 
 _PART = 1 << 16
 """The bytes of the answer in one frame."""
@@ -125,12 +122,13 @@ def _frames(request: RowRequest) -> Iterator[Frame]:
     import pyarrow as pa
 
     from nessie_cli.iceberg.row_diff.changes import RowChanges
+    from nessie_cli.iceberg.row_diff.contents import document_of
     from nessie_cli.iceberg.row_diff.difference import Selection, compare_tables
     from nessie_cli.iceberg.warehouses.table_files import TableFiles
 
     counter = RowCounter(request.limits)
     files = TableFiles(request.warehouse, request.folders, counter.read)
-    before, after = (_document(content, files) for content in (request.before, request.after))
+    before, after = (document_of(state, files.read) for state in (request.before, request.after))
     selection = Selection(
         request.key, request.columns, request.where, request.limit, rows=request.rows
     )
@@ -148,15 +146,6 @@ def _frames(request: RowRequest) -> Iterator[Frame]:
         yield from sink.frames()
         ambiguous_keys = changes.ambiguous_keys
     yield Frame(END, json.encode(RowEnd(ambiguous_keys)))
-
-
-def _document(content: IcebergTable | None, files: TableFiles) -> Document | None:
-    from nessie_cli.iceberg.metadata import in_state, parse_document
-
-    if content is None:
-        return None
-    location = content.metadata_location
-    return dict(in_state(parse_document(files.read(location), location), content))
 
 
 def _summary(difference: TableDifference) -> Frame:

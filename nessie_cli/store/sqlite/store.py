@@ -15,13 +15,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 import apsw
 
 from nessie_cli.errors import DamagedObject, NessieError, OutcomeUnknown, StoreUnavailable
+from nessie_cli.model.batches import batched
 from nessie_cli.store.base import LEASE, Dump
 from nessie_cli.store.records import (
     Basis,
@@ -239,8 +239,7 @@ class SQLiteStore:
 
         Some thousand objects share a transaction: after an error, earlier ones are stored.
         """
-        rest = iter(objects)
-        while batch := list(islice(rest, _BATCH)):
+        for batch in batched(objects, _BATCH):
             rows = packed(batch, int(self._clock()))
             with self._transaction() as cursor:
                 put(cursor, rows, batch)

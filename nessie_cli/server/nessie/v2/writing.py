@@ -211,16 +211,17 @@ def _may_drop(body: MergeBody) -> bool:
     return MergeBehavior.DROP in behaviors
 
 
+def _dropped(body: MergeBody) -> list[ContentKey]:
+    """Returns the keys that a merge drops by their own behavior."""
+    return [each.key for each in body.behaviors if each.behavior is MergeBehavior.DROP]
+
+
 def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: str) -> list[str]:
     """Returns the keys to drop that neither the source nor the merge base has.
 
     A repository ignores them; for the API they are an error.
     """
-    asked = [
-        key_behavior.key
-        for key_behavior in body.behaviors
-        if key_behavior.behavior is MergeBehavior.DROP
-    ]
+    asked = _dropped(body)
     if not asked or body.per_content:
         return []
     base = call.repository.merge_base(Revision(None, branch.hash), Revision(None, source_hash))
@@ -245,20 +246,10 @@ def _with_untouched(
     sides = [Revision(None, at) for at in (base, source_hash)]
     dropped: list[Iterable[ContentKey]] = []
     if body.default_behavior is MergeBehavior.DROP:
-        reported |= {
-            key_behavior.key
-            for key_behavior in body.behaviors
-            if key_behavior.behavior is not MergeBehavior.DROP
-        }
+        reported |= {each.key for each in body.behaviors}.difference(_dropped(body))
         dropped = [(entry.key for entry in call.repository.entries(at)) for at in sides]
-    else:
-        asked = [
-            key_behavior.key
-            for key_behavior in body.behaviors
-            if key_behavior.behavior is MergeBehavior.DROP
-        ]
-        if asked:
-            dropped = [(key for key, _ in call.repository.each_content(at, asked)) for at in sides]
+    elif asked := _dropped(body):
+        dropped = [(key for key, _ in call.repository.each_content(at, asked)) for at in sides]
     # Each side is ascending. Sorting both together would not let other threads run.
     missing = [key for key, _ in groupby(heapq.merge(*dropped)) if key not in reported]
     return structs.replace(
