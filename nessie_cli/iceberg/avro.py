@@ -103,7 +103,9 @@ def read_avro(
     projected: Projection | None = None,
     reduced: Reduction | None = None,
 ) -> AvroFile:
-    """Returns the rows of an Avro file. A value of few bytes can take 200 times as many in memory.
+    """Returns the rows of an Avro file.
+
+    A value of few bytes can take 200 times as many in memory.
 
     Raises `LimitExceeded` for a file that is too large, and any other error for a damaged one.
     """
