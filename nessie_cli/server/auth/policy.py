@@ -150,8 +150,12 @@ class Policy:
     def is_seen(self, draft: Draft[Any], history: ReachedHistory) -> bool:
         """Returns whether the caller still sees the source of a draft as when it was checked.
 
-        Raises `NotAllowed` if the caller may not make its commits reachable any longer.
+        Raises `NotAllowed` if the caller may not make its commits reachable any longer, or if the
+        command of a run, whose program the caller is, has ended.
         """
+        if isinstance(draft.change, Commit | Merge | Transplant):
+            branch = self._name(draft.change.branch)
+            self._rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, branch)
         if not draft.sources:
             return True
         history.most = MOST_CHECKED
