@@ -276,9 +276,14 @@ def _conflict_row(
     values = {behavior: value for value, behavior in BEHAVIORS.items()}
     content = _result(conflict, chosen, decided.results)
     key = conflict.key
-    hides_ours = conflict.actual is None and not call.may_see_key(states.ours, key)
+    # A content that has a place, but is not here, is not readable for the caller.
+    hides_ours = conflict.actual is None and (
+        conflict.actual_at is not None or not call.may_see_key(states.ours, key)
+    )
     theirs_key = conflict.theirs_key or key
-    hides_theirs = conflict.proposed is None and not call.may_see_key(states.theirs, theirs_key)
+    hides_theirs = conflict.proposed is None and (
+        conflict.proposed_at is not None or not call.may_see_key(states.theirs, theirs_key)
+    )
     ours, theirs = side_changes(conflict)
     shows_ours = bool(ours.verbs) and not hides_ours
     figures: Sequence[Mapping[str, str]] = ()
