@@ -13,7 +13,6 @@ from msgspec import structs
 
 from nessie_cli.model import (
     Conflict,
-    Content,
     ContentKey,
     ContentPlace,
     MergeDetail,
@@ -147,8 +146,8 @@ class ShownKeys:
     def conflict(self, conflict: Conflict, head: str = "") -> Conflict:
         """Returns a conflict without hidden keys, also in its message.
 
-        `head` is the commit of ours in a merge or transplant. Contents are left out if the caller
-        may not read them where they are.
+        `head` is the commit of ours in a merge or transplant. Contents are left out if the places
+        where they can be read are hidden.
         """
         ours, theirs, either = self.of_ours, self.of_theirs, self.of_either
 
@@ -176,13 +175,8 @@ class ShownKeys:
             source_rename=rename(conflict.source_rename, self._theirs.name, theirs),
             target_rename=rename(conflict.target_rename, self._ours.name, ours),
             options=tuple(map(self._option, conflict.options)),
-            expected=self._readable(
-                conflict.expected, conflict.base_key or conflict.key, self._ours, self._theirs
-            ),
-            actual=self._side(conflict.actual, conflict, conflict.actual_at, self._ours, head),
-            proposed=self._side(
-                conflict.proposed, conflict, conflict.proposed_at, self._theirs, head
-            ),
+            actual=None if conflict.actual_at and actual_at is None else conflict.actual,
+            proposed=None if conflict.proposed_at and proposed_at is None else conflict.proposed,
             actual_at=actual_at,
             proposed_at=proposed_at,
             changed_key=conflict.changed_key if ours(conflict.changed_key) else None,
@@ -192,36 +186,6 @@ class ShownKeys:
         key = shown.key
         text = conflict_text(shown.type, key) if key is not None else "a hidden key is in conflict"
         return structs.replace(shown, message=text)
-
-    def _side(
-        self,
-        content: Content | None,
-        conflict: Conflict,
-        at: ContentPlace | None,
-        side: Side,
-        head: str,
-    ) -> Content | None:
-        """Returns the content of a side of a conflict, None if the caller may not read it.
-
-        Without a place, one of a merge per content is in no commit.
-        """
-        if at is not None:
-            return self._readable(content, at.key, self._ours if at.hash == head else self._theirs)
-        return self._readable(content, conflict.key, side) if self._per_key else content
-
-    def _readable(
-        self, content: Content | None, key: ContentKey | None, *sides: Side
-    ) -> Content | None:
-        """Returns a content if the caller may read it under a key on one of some sides."""
-        if content is None or key is None:
-            return None
-        may, type_ = self._rights.may, content.type_name
-        if any(
-            side.knows(key) and may(rules.READ_ENTITY_VALUE, side.name, key, type_)
-            for side in sides
-        ):
-            return content
-        return None
 
 
 def _in_message(conflict: Conflict) -> tuple[ContentKey | None, ...]:
