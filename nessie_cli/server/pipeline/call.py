@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -275,21 +275,20 @@ class Call:
         Only for the threads of requests that write files. Raises `WriteRefused` for `NotAllowed`.
         """
         assert self._catalog.writer is not None, "only a server writes files"
-        branch = _branch_of(change)
+        of_branch: Change[Any] = change
+        assert isinstance(of_branch, Commit | Merge | Transplant)
 
         def plan(repository: StoreRepository) -> Planned[A]:
+            self.history.most = MOST_CHECKED
             return self.plan(repository, lambda call: call.submit(change))
 
+        write = partial(self._catalog.writer.run, plan, (of_branch.branch, self.request_id or ""))
         try:
-            for number in range(EARLY_DRAFTS + 1):
-                self.history.most = MOST_CHECKED
-                try:
-                    return self._catalog.writer.run(plan, (branch, self.request_id or ""))
-                except LongHistory:
-                    if number == EARLY_DRAFTS:
-                        raise
+            for _ in range(EARLY_DRAFTS):
+                with suppress(LongHistory):
+                    return write()
                 self._check_history(change)
-            raise AssertionError
+            return write()
         except NotAllowed as error:
             # Rights and rules are checked on the draft.
             raise WriteRefused(error.message, hint=error.hint) from None
@@ -533,12 +532,6 @@ def _bare(error: InvalidInput) -> InvalidInput:
     """Returns an error without its causes and frames, which refer to values of the body."""
     error.__context__ = error.__cause__ = None
     return error.with_traceback(None)
-
-
-def _branch_of(change: Change[Any]) -> str:
-    """Returns the branch that a change moves."""
-    assert isinstance(change, Commit | Merge | Transplant)
-    return change.branch
 
 
 def _is_there() -> bool:
