@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -20,9 +21,14 @@ from nessie_cli.model import CommitMeta, Put, ReferenceType
 from nessie_cli.model.runs import PipelineRun, RunStage, RunState
 from nessie_cli.repository import failed_runs
 from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.runs.lifecycle import ActiveRun
+from nessie_cli.server.auth.run_rules import _REMEMBERED
+from nessie_cli.server.http.messages import LARGE, Reply
 from nessie_cli.server.nessie import runs as server_runs
+from nessie_cli.server.pipeline.pipeline import Job
 from tests.repository.runs import begun
 from tests.repository.vocabulary import key, table
 from tests.server.client import put
@@ -177,4 +183,23 @@ def test_a_request_that_outlives_the_command_writes_nothing(run: Fence, end: str
         connection.send(body)
         with connection.getresponse() as answer:
             assert answer.status == 403
+    assert run.active.head() == head
+
+
+def test_a_large_request_that_was_drafted_before_writes_nothing(
+    run: Fence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is drafted beside other writers. The command ends before the draft is written."""
+    draft = Job.draft
+
+    def end_behind(job: Job, repository: StoreRepository) -> Planned[Reply]:
+        drafted = draft(job, repository)
+        run.active.end_command(0)
+        time.sleep(1.5 * _REMEMBERED)
+        return drafted
+
+    monkeypatch.setattr(Job, "draft", end_behind)
+    head = run.active.head()
+    late = run.program.commit(run.branch, head, put("late"), message="x" * LARGE)
+    late.expect(403, f"a program of run {run.active.run.id}")
     assert run.active.head() == head

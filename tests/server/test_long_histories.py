@@ -15,8 +15,9 @@ from nessie_cli import connect
 from nessie_cli.errors import NessieError, NotAllowed, WriteRefused
 from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Put, ReferenceType
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.changes import Merge, MergeOptions
+from nessie_cli.repository.changes import Merge, MergeOptions, RenameReference
 from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth.authorized import AuthorizedRepository
@@ -24,11 +25,18 @@ from nessie_cli.server.auth.gate import Admission
 from nessie_cli.server.auth.gate import Catalog as ServedCatalog
 from nessie_cli.server.auth.identity import Caller
 from nessie_cli.server.auth.policy import Policy
-from nessie_cli.server.auth.reached import MOST_CHECKED, LongHistory, ReachedHistory
+from nessie_cli.server.auth.reached import (
+    EARLY_DRAFTS,
+    MOST_CHECKED,
+    LongHistory,
+    ReachedHistory,
+)
 from nessie_cli.server.auth.rights import Rights
 from nessie_cli.server.auth.rules import Rules, read_rules
+from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.http.streams import LogEntryCache
 from nessie_cli.server.pipeline.call import Call
+from nessie_cli.server.pipeline.pipeline import Job
 from nessie_cli.server.runtime.thread_pool import Writer as WritingThread
 from tests.repository.vocabulary import Catalog
 from tests.repository.vocabulary import put as put_key
@@ -46,7 +54,12 @@ TABLE = IcebergTable(metadata_location="f")
 
 
 def fill(repository: Repository) -> None:
-    """Makes `dev` with a long history, which has one more key than `main` at the end."""
+    """Makes `dev` with a long history, which has one more key than `main` at the end.
+
+    `side` has the first commit only.
+    """
+    first = repository.commit("main", [Put(ContentKey(("root",)), TABLE)], META).reference.hash
+    repository.create_reference(ReferenceType.BRANCH, "side", first)
     base = repository.commit("main", [Put(ContentKey(("a",)), TABLE)], META).reference.hash
     for name in ("dev", "other", "assigned", "merged"):
         repository.create_reference(ReferenceType.BRANCH, name, base)
@@ -139,6 +152,28 @@ def test_others_commit_while_a_long_history_is_refused(server: Guarded) -> None:
     assert commits >= FEWEST
 
 
+def test_a_branch_that_is_reset_all_the_time_does_not_let_others_wait(
+    server: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each check counts for the states behind its own. The writing thread checks no long one."""
+    repository, draft = server.repository, Job.draft
+    heads = []
+    for number in range(EARLY_DRAFTS):
+        key = ContentKey((f"side{number}",))
+        heads.append(repository.commit("side", [Put(key, TABLE)], META).reference.hash)
+    left = list(heads)
+
+    def reset_behind(job: Job, state: StoreRepository) -> Planned[Reply]:
+        drafted = draft(job, state)
+        head = repository.reference("merged").hash
+        repository.assign_reference("merged", left.pop(), expected_hash=head)
+        return drafted
+
+    monkeypatch.setattr(Job, "draft", reset_behind)
+    merge(server.as_("ann", "reader")).expect(409, "kept changing")
+    assert repository.reference("merged").hash == heads[0]
+
+
 # -- the state that is written ---------------------------------------------------------------------
 
 
@@ -193,6 +228,16 @@ def test_a_check_covers_later_states_of_its_target_only(catalog: Catalog) -> Non
     history.most = None
     with pytest.raises(NotAllowed):
         policy_of(catalog).on(drafted(catalog), history)
+
+
+def test_a_rename_is_written_through_the_reference_that_was_checked(catalog: Catalog) -> None:
+    """The caller may not read all commits through the old name."""
+    catalog.branch("same", "dev")
+    change = RenameReference("dev", "new", catalog.hash("dev"))
+    draft, history = catalog.repository.draft(change), limited(1000)
+    policy_of(catalog).on(draft, history)
+    history.most = 0
+    policy_of(catalog).on(draft, history)
 
 
 def limited(most: int) -> ReachedHistory:

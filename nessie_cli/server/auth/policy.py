@@ -9,7 +9,7 @@ have the original server's names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -50,7 +50,7 @@ from nessie_cli.repository.expected import changed_since
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.authorized import AuthorizedRepository, config_type
-from nessie_cli.server.auth.reached import MOST_CHECKED, LongHistory, ReachedHistory
+from nessie_cli.server.auth.reached import MOST_CHECKED, LongHistory, NewKeys, ReachedHistory
 from nessie_cli.server.auth.rights import Checks, Rights
 from nessie_cli.server.auth.rules import NOTHING_READABLE, Readable
 from nessie_cli.server.auth.shown_keys import ShownKeys, Side
@@ -59,9 +59,6 @@ if TYPE_CHECKING:
     from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
 
 _HASH = r"[0-9a-fA-F]{64}"
-NewKeys = Mapping[bytes, Sequence[ContentKey]]
-"""The keys of contents, by their ids."""
-_NO_KEYS: NewKeys = {}
 _MOST_WAYS = 16
 """How many references are tried through which the caller may read a commit."""
 
@@ -150,8 +147,12 @@ class Policy:
     def is_seen(self, draft: Draft[Any], history: ReachedHistory) -> bool:
         """Returns whether the caller still sees the source of a draft as when it was checked.
 
-        Raises `NotAllowed` if the caller may not make its commits reachable any longer.
+        Raises `NotAllowed` if the caller may not make its commits reachable any longer, or if the
+        command of a run, whose program the caller is, has ended.
         """
+        if isinstance(draft.change, Commit | Merge | Transplant):
+            branch = self._name(draft.change.branch)
+            self._rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, branch)
         if not draft.sources:
             return True
         history.most = MOST_CHECKED
@@ -362,7 +363,8 @@ class Policy:
         most = _MOST_WAYS if isinstance(draft.change, RenameReference) else 1
         for source in draft.sources:
             refusals = []
-            for through in islice(self._reading.ways_to(source), most):
+            # Those that were checked come first, because refused ones are not remembered.
+            for through in sorted(islice(self._reading.ways_to(source), most), key=history.is_new):
                 refusal = self._unreadable(source, through, draft, history)
                 if refusal is None:
                     break
@@ -380,18 +382,20 @@ class Policy:
     ) -> NotAllowed | None:
         """Returns an error unless the caller may list and read the newly reachable commits.
 
-        Commits that were checked completely for this caller or request are not read again,
-        unless one of them has a table whose rows the caller may read on a target only.
+        Commits that were checked completely for this caller or request are not read again, unless
+        a table of this caller's has rows that the caller may read on a target only.
         """
-        earlier, again = self._rights.readable(through), history.checked(through, draft)
-        remembered = Readable(
-            [*earlier.heads, *again.heads], {*earlier.without_rows, *again.without_rows}
-        )
         targets = [target.name for target in draft.targets]
         new_keys = self._new_keys(draft)
-        if self._gets_rows(source, targets, remembered.without_rows, new_keys):
-            remembered = NOTHING_READABLE
+        checked = history.checked(through, draft, new_keys)
+        if checked is not None and self._may_read_rows(source, checked):
+            return None
+        remembered = self._rights.readable(through)
+        got = set(self._gets_rows(targets, remembered.without_rows, new_keys))
+        if not self._may_read_rows(source, got):
+            remembered, got = NOTHING_READABLE, set()
         without_rows = set(remembered.without_rows)
+        left = dict(new_keys)
         try:
             for commit in draft.reached_commits(remembered.heads):
                 for operation in (rules.LIST_COMMIT_LOG, rules.READ_ENTRIES):
@@ -401,16 +405,16 @@ class Policy:
                 self._require_all(through, commit, changes)
                 tables = list(self._without_rows(through, changes))
                 without_rows.update(tables)
-                if self._gets_rows(source, targets, tables, new_keys):
+                gets = set(self._gets_rows(targets, tables, left))
+                if not self._may_read_rows(source, gets):
                     raise self._rights.refusal(rules.READ_ROWS, through)
+                got |= gets
                 # A new key has the state of the newest commit only.
                 for change in changes:
-                    new_keys.pop(change.content_id, None)
-            if self._gets_rows(source, targets, without_rows):
-                raise self._rights.refusal(rules.READ_ROWS, through)
+                    left.pop(change.content_id, None)
         except NotAllowed as error:
             return error
-        history.remember(through, draft, without_rows)
+        history.remember(through, draft, new_keys, got)
         if all(target.before is None for target in draft.targets):
             # Otherwise the commits that a target reached before were not checked.
             self._rights.remember_readable(through, Readable(draft.sources, without_rows))
@@ -426,31 +430,32 @@ class Policy:
                 yield change
 
     def _gets_rows(
-        self,
-        source: str,
-        names: Sequence[str],
-        tables: Iterable[PastChange],
-        new_keys: NewKeys = _NO_KEYS,
-    ) -> bool:
-        """Returns whether the caller may read rows of one of some tables on some branches only.
-
-        They are there under their own keys, and under `new_keys`. A request can name the commit
-        `source` alone: the caller may read its rows through each reference that has it.
-        """
-        return any(
-            self._grants_rows(name, key, table.type)
-            and not self._may_read_rows(source, table.key, table.type)
+        self, names: Sequence[str], tables: Iterable[PastChange], new_keys: NewKeys
+    ) -> Iterator[PastChange]:
+        """Yields the tables whose rows the caller may read on a branch, also under `new_keys`."""
+        return (
+            table
             for table in tables
             if table.type is not None
-            for key in (table.key, *new_keys.get(table.content_id, ()))
-            for name in names
+            and any(
+                self._grants_rows(name, key, table.type)
+                for key in (table.key, *new_keys.get(table.content_id, ()))
+                for name in names
+            )
         )
 
-    def _may_read_rows(self, commit: str, key: ContentKey, type_: str) -> bool:
-        ways = self._ways.get(commit)
+    def _may_read_rows(self, commit: str, tables: Collection[PastChange]) -> bool:
+        """Returns whether the caller may read the rows of all these tables at a commit.
+
+        A request can name the commit alone: each reference that has it counts.
+        """
+        ways = self._ways.get(commit) if tables else []
         if ways is None:
             ways = self._ways[commit] = [*islice(self._reading.ways_to(commit), _MOST_WAYS)]
-        return any(self._rights.may(rules.READ_ROWS, through, key, type_) for through in ways)
+        return all(
+            any(self._rights.may(rules.READ_ROWS, way, each.key, each.type or "") for way in ways)
+            for each in tables
+        )
 
     def _new_keys(self, draft: Draft[Any]) -> dict[bytes, list[ContentKey]]:
         """Returns the keys under which a merge or transplant per content puts what it brings.
@@ -515,7 +520,8 @@ class Policy:
             changes = draft.changes_of(hash_, brought)
             through = self._reading.listed(read_at)
             self._require_all(through, hash_, changes)
-            if self._gets_rows(hash_, targets, self._without_rows(through, changes), new_keys):
+            tables = self._without_rows(through, changes)
+            if not self._may_read_rows(hash_, [*self._gets_rows(targets, tables, new_keys)]):
                 raise self._rights.refusal(rules.READ_ROWS, through)
 
     def _require_all(self, through: str, commit: str, changes: Iterable[PastChange]) -> None:

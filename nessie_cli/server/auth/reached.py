@@ -7,34 +7,44 @@ the state that is written: it checks again whatever the earlier check does not c
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from nessie_cli.errors import ReferenceMoved
+from nessie_cli.model import ContentKey
 from nessie_cli.repository.draft import Draft, PastChange
-from nessie_cli.server.auth.rules import NOTHING_READABLE, Readable
 
 MOST_CHECKED = 200
 """The most commits and changes that the writing thread checks: they take about 50 ms."""
 
 EARLY_DRAFTS = 3
 """How often a write that takes long is drafted beside other writers, if its branch moves."""
-LIMITS = (*[MOST_CHECKED] * EARLY_DRAFTS, None)
-"""The limits of the attempts to write a draft: the last one has none."""
+NewKeys = Mapping[bytes, Sequence[ContentKey]]
+"""The keys of contents, by their ids."""
 
 
-class LongHistory(Exception):
-    """More commits must be checked than the writing thread checks."""
+class LongHistory(ReferenceMoved):
+    """More commits must be checked than the writing thread checks.
+
+    Clients get this error if all early drafts were in vain.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "What would become reachable kept changing while it was checked; nothing was written"
+        )
 
 
 class _Checked(NamedTuple):
     """Checked commits: those that `sources` have and `heads` did not have.
 
-    `without_rows` are the tables and views in them whose rows the caller may not read.
+    They were checked for `new_keys`. The caller must be allowed to read `rows` at the source.
     """
 
     sources: tuple[str, ...]
     heads: tuple[str, ...]
-    without_rows: Collection[PastChange]
+    new_keys: NewKeys
+    rows: Collection[PastChange]
 
 
 class ReachedHistory:
@@ -45,7 +55,7 @@ class ReachedHistory:
     """
 
     def __init__(self) -> None:
-        self.most: int | None = None
+        self.most: int | None = MOST_CHECKED
         self.source = ""
         self._checked: dict[str, _Checked] = {}
         self._count = 0
@@ -60,23 +70,30 @@ class ReachedHistory:
         if self.most is not None and self._count > self.most:
             raise LongHistory
 
-    def checked(self, through: str, draft: Draft[Any]) -> Readable:
-        """Returns the sources of a draft if all commits that it makes reachable were checked.
+    def is_new(self, through: str) -> bool:
+        """Returns whether no commits were checked that the caller sees through a reference."""
+        return through not in self._checked
 
-        They were if its targets have only gained commits since.
+    def checked(
+        self, through: str, draft: Draft[Any], new_keys: NewKeys
+    ) -> Collection[PastChange] | None:
+        """Returns the tables whose rows must be readable if all else was checked, otherwise None.
+
+        It was if the targets of a draft have only gained commits since.
         """
         checked = self._checked.get(through)
         if (
             checked is None
             or checked.sources != draft.sources
+            or checked.new_keys != new_keys
             or not draft.targets_contain(checked.heads)
         ):
-            return NOTHING_READABLE
-        return Readable(checked.sources, checked.without_rows)
+            return None
+        return checked.rows
 
     def remember(
-        self, through: str, draft: Draft[Any], without_rows: Collection[PastChange]
+        self, through: str, draft: Draft[Any], new_keys: NewKeys, rows: Collection[PastChange]
     ) -> None:
         """Remembers that all commits that a draft makes reachable were checked."""
         heads = tuple(target.before for target in draft.targets if target.before is not None)
-        self._checked[through] = _Checked(draft.sources, heads, without_rows)
+        self._checked[through] = _Checked(draft.sources, heads, new_keys, rows)

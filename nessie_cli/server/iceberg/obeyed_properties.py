@@ -6,36 +6,47 @@ name, and sends the token of its user to another. Everybody who writes a table c
 
 from __future__ import annotations
 
+import re
+
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.values import Document
 
-OBEYED = (
-    "py-io-impl",
-    "s3.retry-strategy-impl",
-    "s3.signer.uri",
-    "write.py-location-provider.impl",
-)
-_MARKS = (b"\\u", *(name.encode() for name in OBEYED))
+_RUNS = "PyIceberg would run the code that it names"
+_SIGNS = "PyIceberg would send its token there"
+_URI = "uri"
+OBEYED = {
+    "py-io-impl": _RUNS,
+    "s3.retry-strategy-impl": _RUNS,
+    "write.py-location-provider.impl": _RUNS,
+    # Its signer sends the token to a path below the first of these URLs.
+    "s3.signer.uri": _SIGNS,
+    _URI: _SIGNS,
+    "s3.signer.endpoint": _SIGNS,
+    "s3.signer": "PyIceberg would send its token to a server that signs requests",
+}
+"""The properties, and what each would do."""
+_MARKS = (b"\\u", *(name.encode() for name in OBEYED if name != _URI))
 """What the text of metadata with such a property contains. JSON can escape each character."""
-_STEP, _LONGEST = 1 << 20, max(map(len, _MARKS))
+_URI_MEMBER = re.compile(rb'"uri"\s*+(?::|\Z)')
+"""The member `uri` of an object, also cut off behind its name. Columns have this name, too."""
+_STEP, _LONGEST = 1 << 20, max(map(len, OBEYED)) + len('""')
 
 
 def check_properties(document: Document, base: Document | None = None) -> None:
     """Raises `InvalidInput` if new metadata sets such a property. That of `base` may stay."""
     given, before = _properties(document), _properties(base or {})
-    for name in OBEYED:
+    for name, effect in OBEYED.items():
         if name in given and given[name] != before.get(name):
-            raise InvalidInput(
-                f"properties: {name} must not be set: PyIceberg would run the code that it names"
-                if name.endswith("impl")
-                else f"properties: {name} must not be set: PyIceberg would send its token there"
-            )
+            raise InvalidInput(f"properties: {name} must not be set: {effect}")
 
 
 def may_be_in(text: bytes) -> bool:
     """Whether metadata may have such a property. Each call searches a part of the text."""
     parts = (text[start : start + _STEP + _LONGEST] for start in range(0, len(text), _STEP))
-    return any(mark in part for part in parts for mark in _MARKS)
+    return any(
+        any(mark in part for mark in _MARKS) or _URI_MEMBER.search(part) is not None
+        for part in parts
+    )
 
 
 def without_obeyed(document: Document) -> Document:

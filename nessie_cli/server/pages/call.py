@@ -15,7 +15,7 @@ from nessie_cli.repository.changes import AnyRevision
 from nessie_cli.repository.draft import ChangeSubmission
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth.authorized import AuthorizedRepository, require_rows
-from nessie_cli.server.auth.rules import LIST_COMMIT_LOG, READ_CONTENT_KEY
+from nessie_cli.server.auth.rules import LIST_COMMIT_LOG, READ_CONTENT_KEY, READ_ENTITY_VALUE
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Headers, Reply
 from nessie_cli.server.pages.html import html_reply
@@ -150,6 +150,15 @@ class PageCall(Call):
         if key is None or not isinstance(repository, AuthorizedRepository):
             return key is not None
         return repository.rights.may_somehow(READ_CONTENT_KEY, repository.seen(at), key)
+
+    def may_read(self, at: Revision, key: ContentKey, type_: str) -> bool:
+        """Returns whether the caller may read a content of this type at a commit."""
+        repository = self.repository
+        if not isinstance(repository, AuthorizedRepository):
+            return True
+        through, may = repository.seen(at), repository.rights.may
+        needed = READ_CONTENT_KEY, READ_ENTITY_VALUE
+        return all(may(operation, through, key, type_) for operation in needed)
 
     @property
     def has_rights(self) -> bool:

@@ -8,6 +8,8 @@ from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple
 
+from msgspec import structs
+
 from nessie_cli.errors import NessieError, NotAllowed
 from nessie_cli.iceberg.metadata import Document
 from nessie_cli.inspection.conflicts import (
@@ -22,6 +24,7 @@ from nessie_cli.model import (
     CommitMeta,
     Conflict,
     Content,
+    ContentPlace,
     IcebergTable,
     IcebergView,
     KeyBehavior,
@@ -271,14 +274,19 @@ def _conflict_row(
     most: int,
 ) -> ConflictRow:
     """Returns a conflict with the name of its field, and at most so many fields that differ."""
-    field, conflict = named
+    field, conflict = named[0], _readable(call, named[1], states)
     chosen = decided.given.get(field, "")
     values = {behavior: value for value, behavior in BEHAVIORS.items()}
     content = _result(conflict, chosen, decided.results)
     key = conflict.key
-    hides_ours = conflict.actual is None and not call.may_see_key(states.ours, key)
+    # A content that has a place, but is not here, is not readable for the caller.
+    hides_ours = conflict.actual is None and (
+        conflict.actual_at is not None or not call.may_see_key(states.ours, key)
+    )
     theirs_key = conflict.theirs_key or key
-    hides_theirs = conflict.proposed is None and not call.may_see_key(states.theirs, theirs_key)
+    hides_theirs = conflict.proposed is None and (
+        conflict.proposed_at is not None or not call.may_see_key(states.theirs, theirs_key)
+    )
     ours, theirs = side_changes(conflict)
     shows_ours = bool(ours.verbs) and not hides_ours
     figures: Sequence[Mapping[str, str]] = ()
@@ -315,6 +323,29 @@ def _conflict_row(
         hides_theirs,
         key is not None and call.may_read_rows(states.ours, key),
         decided.rows.get(field),
+    )
+
+
+def _readable(call: PageCall, conflict: Conflict, states: ConflictStates) -> Conflict:
+    """Returns a conflict of a merge without contents that the caller may not read."""
+    base, sides = conflict.base_key or conflict.key, (states.ours, states.theirs)
+
+    def of_side(content: Content | None, at: ContentPlace | None) -> Content | None:
+        # A content without a place comes from the caller. A revert reads what the caller may read.
+        if content is None or at is None:
+            return content
+        side = states.ours if at.hash == states.commits[1] else states.theirs
+        return content if call.may_read(side, at.key, content.type_name) else None
+
+    expected = conflict.expected
+    if expected is not None and base is not None and (conflict.actual_at or conflict.proposed_at):
+        is_readable = any(call.may_read(side, base, expected.type_name) for side in sides)
+        expected = expected if is_readable else None
+    return structs.replace(
+        conflict,
+        expected=expected,
+        actual=of_side(conflict.actual, conflict.actual_at),
+        proposed=of_side(conflict.proposed, conflict.proposed_at),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -35,7 +35,7 @@ from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import CallerAccess, Catalog
 from nessie_cli.server.auth.policy import check_locations
-from nessie_cli.server.auth.reached import LIMITS, LongHistory, ReachedHistory
+from nessie_cli.server.auth.reached import EARLY_DRAFTS, MOST_CHECKED, LongHistory, ReachedHistory
 from nessie_cli.server.http.messages import Reply, read_json
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
@@ -275,17 +275,20 @@ class Call:
         Only for the threads of requests that write files. Raises `WriteRefused` for `NotAllowed`.
         """
         assert self._catalog.writer is not None, "only a server writes files"
-        branch = _branch_of(change)
+        of_branch: Change[Any] = change
+        assert isinstance(of_branch, Commit | Merge | Transplant)
 
         def plan(repository: StoreRepository) -> Planned[A]:
+            self.history.most = MOST_CHECKED
             return self.plan(repository, lambda call: call.submit(change))
 
+        write = partial(self._catalog.writer.run, plan, (of_branch.branch, self.request_id or ""))
         try:
-            for self.history.most in LIMITS:
+            for _ in range(EARLY_DRAFTS):
                 with suppress(LongHistory):
-                    return self._catalog.writer.run(plan, (branch, self.request_id or ""))
+                    return write()
                 self._check_history(change)
-            raise AssertionError
+            return write()
         except NotAllowed as error:
             # Rights and rules are checked on the draft.
             raise WriteRefused(error.message, hint=error.hint) from None
@@ -529,12 +532,6 @@ def _bare(error: InvalidInput) -> InvalidInput:
     """Returns an error without its causes and frames, which refer to values of the body."""
     error.__context__ = error.__cause__ = None
     return error.with_traceback(None)
-
-
-def _branch_of(change: Change[Any]) -> str:
-    """Returns the branch that a change moves."""
-    assert isinstance(change, Commit | Merge | Transplant)
-    return change.branch
 
 
 def _is_there() -> bool:

@@ -188,7 +188,9 @@ class Job(NamedTuple):
             return Planned(None)
 
         prefetch = [self.call.prefetch] if self.call.prefetch is not None else []
+        self.call.history.most = None
         [error] = repository.commit_all([plan], prefetch=prefetch)
+        self.call.history.most = MOST_CHECKED
         return Planned(self.failure(error)) if isinstance(error, Exception) else drafts[0]
 
     def write_drafted(self, drafted: Planned[Reply], *, large: bool) -> QueuedWrite:
@@ -208,7 +210,6 @@ class Job(NamedTuple):
         self, repository: StoreRepository, *, most_changes: int | None = None
     ) -> Planned[Reply]:
         self.call.submission.most_changes = most_changes
-        self.call.history.most = None if most_changes is None else MOST_CHECKED
         return self.call.plan(
             repository, lambda call: self.reply(call.answer(self.endpoint.handler))
         )

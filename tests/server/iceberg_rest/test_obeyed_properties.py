@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from pyiceberg.catalog.rest import RestCatalog
 
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
 from nessie_cli.server.iceberg.obeyed_properties import _STEP, OBEYED, may_be_in
@@ -83,5 +84,23 @@ def test_a_table_that_has_them_is_loaded_without(
 
 def test_a_property_between_two_parts_of_a_text_is_seen() -> None:
     for place in (0, _STEP - 5, _STEP, 2 * _STEP - 1):
-        assert may_be_in(b" " * place + b"py-io-impl" + b" " * _STEP)
+        for name in (b"py-io-impl", b'"uri"', b'"uri" \n:', b'"uri"' + b" " * _STEP + b":"):
+            assert may_be_in(b" " * place + name + b" " * _STEP)
     assert not may_be_in(b"write.location-provider.impl" * 100_000)
+    assert not may_be_in(b'{"id": 1, "name": "uri", "type": "string"}' * 100_000)
+
+
+def test_pyiceberg_signs_requests_where_its_user_says(served: Lake, table: Path) -> None:
+    """Without `s3.signer.uri`, its signer sends the token to `uri`."""
+    poison = {
+        "uri": "http://elsewhere",
+        "s3.signer.endpoint": "../x",
+        "s3.signer": "S3V4RestSigner",
+    }
+    location = with_properties(table, poison)
+    content = IcebergTable(metadata_location=location, snapshot_id=-1)
+    put = Put(ContentKey(("db", "other")), content)
+    served.repository.commit("main", [put], CommitMeta("from elsewhere"))
+    uri = f"{served.url}/iceberg"
+    properties = RestCatalog("rest", uri=uri).load_table("db.other").io.properties
+    assert (properties["uri"], poison.keys() & properties.keys()) == (uri, {"uri"})

@@ -69,9 +69,14 @@ def test_commits_of_a_log_that_is_hidden_are_hidden(tmp_path: Path) -> None:
             assert "secret" not in page.text
 
 
+@pytest.mark.parametrize("known", ["", "op != 'READ_CONTENT_KEY' && "], ids=["key", ""])
 @pytest.mark.parametrize("side", ["", "ours", "theirs"])
-def test_a_hidden_side_of_a_conflict_is_called_hidden(tmp_path: Path, side: str) -> None:
-    hidden = "ref == 'main' && path == 't' && op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE']"
+def test_a_hidden_side_of_a_conflict_is_called_hidden(
+    tmp_path: Path, side: str, known: str
+) -> None:
+    """Also a value that the caller may not read, under a key that the caller may know."""
+    reads = "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE']"
+    hidden = f"{known}ref == 'main' && path == 't' && {reads}"
     with guarded(tmp_path, f"user == 'eve' && !({hidden})") as server:
         repository = server.repository
         key = ContentKey(("t",))
