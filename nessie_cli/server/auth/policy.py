@@ -393,7 +393,7 @@ class Policy:
             remembered = NOTHING_READABLE
         without_rows = set(remembered.without_rows)
         try:
-            for commit in draft.reached_commits(remembered.heads):
+            for commit in draft.reached_commits(remembered.heads, history.visit):
                 for operation in (rules.LIST_COMMIT_LOG, rules.READ_ENTRIES):
                     self._rights.require(operation, through)
                 changes = draft.changes_of(commit)

@@ -35,7 +35,7 @@ from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import CallerAccess, Catalog
 from nessie_cli.server.auth.policy import check_locations
-from nessie_cli.server.auth.reached import LIMITS, LongHistory, ReachedHistory
+from nessie_cli.server.auth.reached import EARLY_DRAFTS, MOST_CHECKED, LongHistory, ReachedHistory
 from nessie_cli.server.http.messages import Reply, read_json
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
@@ -281,11 +281,11 @@ class Call:
             return self.plan(repository, lambda call: call.submit(change))
 
         try:
-            for self.history.most in LIMITS:
+            for self.history.most in [MOST_CHECKED] * EARLY_DRAFTS:
                 with suppress(LongHistory):
                     return self._catalog.writer.run(plan, (branch, self.request_id or ""))
                 self._check_history(change)
-            raise AssertionError
+            raise LongHistory
         except NotAllowed as error:
             # Rights and rules are checked on the draft.
             raise WriteRefused(error.message, hint=error.hint) from None

@@ -162,6 +162,7 @@ class Job(NamedTuple):
 
     def write(self, *, large: bool) -> QueuedWrite:
         """Returns the request for the writing thread. Nothing can fail after the commit."""
+        self.call.history.most = MOST_CHECKED
         return QueuedWrite(self.read_body, self._planned, self.failure, large, self.call.prefetch)
 
     def write_if_small(self) -> QueuedWrite:
@@ -184,6 +185,7 @@ class Job(NamedTuple):
 
         def plan(state: StoreRepository) -> Planned[None]:
             self.read_body()
+            self.call.history.most = None
             drafts.append(self._planned(state))
             return Planned(None)
 
@@ -208,7 +210,6 @@ class Job(NamedTuple):
         self, repository: StoreRepository, *, most_changes: int | None = None
     ) -> Planned[Reply]:
         self.call.submission.most_changes = most_changes
-        self.call.history.most = None if most_changes is None else MOST_CHECKED
         return self.call.plan(
             repository, lambda call: self.reply(call.answer(self.endpoint.handler))
         )
