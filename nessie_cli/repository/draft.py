@@ -39,7 +39,7 @@ A = TypeVar("A")
 
 
 class LargeMerge(Exception):
-    """A merge or transplant has more changes than its submission allows."""
+    """A merge or transplant takes longer than the changes that its submission allows."""
 
 
 class ChangeSubmission:
