@@ -40,7 +40,10 @@ records for 0.1 seconds.
 MOST_TYPES = 10
 """The most types of a union, which a decoder compares for each value. Manifests have two."""
 MOST_SYMBOLS = 100
-"""The most symbols of an enum, which a decoder searches for each value. Manifests have no enums."""
+"""The most symbols of an enum, which a decoder may search for each value.
+
+Manifests have no enums.
+"""
 MOST_MEMBERS = 1_000
 """The most members of a header, which is read by one call. Manifests have about ten."""
 
@@ -102,7 +105,9 @@ def read_avro(
     projected: Projection | None = None,
     reduced: Reduction | None = None,
 ) -> AvroFile:
-    """Returns the rows of an Avro file. A value of few bytes can take 200 times as many in memory.
+    """Returns the rows of an Avro file.
+
+    A value of few bytes can take 200 times as many in memory.
 
     Raises `ValueError` for a file that exceeds a limit, and any error of the decoder for a damaged
     one.

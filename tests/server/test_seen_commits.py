@@ -1,4 +1,4 @@
-"""Through which references a caller sees a commit: the search is short, however many there are."""
+"""Through which references a caller sees a commit: the search is short."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nessie_cli.server.auth.rules import read_rules
 
 MERGES, BRANCHES = 100, 200
 MOST_SECONDS = 0.2
-"""Seconds of processor time. One test of ancestors for each branch takes three times as long."""
+"""Seconds of processor time. Testing one branch after the other takes three times as long."""
 RULES = read_rules(b"""r = "ref != 'DETACHED' && ref != 'hidden'" """)
 
 

@@ -150,7 +150,9 @@ def _renamed(row: Row) -> Row:
 def read_manifest(
     data: bytes, listed: Row, limits: AvroLimits = USUAL, reduced: Reduction | None = None
 ) -> Manifest:
-    """Returns a manifest. Decodes all entries, and keeps the part of each that `reduced` returns.
+    """Returns a manifest.
+
+    Decodes all entries, and keeps the part of each that `reduced` returns.
 
     Raises `InvalidInput` if it is damaged or exceeds a limit.
     """
