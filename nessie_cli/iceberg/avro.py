@@ -31,13 +31,19 @@ _SYNC = 16
 _LONGEST_NUMBER = 10
 MOST_LEVELS = 30
 """The most levels of a schema. Those of manifests have six."""
-MOST_SCHEMA, MOST_EMPTY = 1 << 20, 10
+MOST_SCHEMA, MOST_EMPTY = 1 << 18, 10
 """The most bytes of a schema, and its most fields that take no bytes in a row.
 
-The schema of an unpartitioned table has one such field.
+The schema of an unpartitioned table has one such field. One call reads a schema, a megabyte of
+records for 0.1 seconds.
 """
 MOST_TYPES = 10
 """The most types of a union, which a decoder compares for each value. Manifests have two."""
+MOST_SYMBOLS = 100
+"""The most symbols of an enum, which a decoder may search for each value.
+
+Manifests have no enums.
+"""
 MOST_MEMBERS = 1_000
 """The most members of a header, which is read by one call. Manifests have about ten."""
 
@@ -224,7 +230,8 @@ class _Header(dict[str, bytes]):
 def _check_schema(schema: Schema, around: Collection[str], decimal: int | None) -> None:
     """Raises `ValueError` for a schema that contains itself, or that takes long to read by.
 
-    It may have many levels, many types in a union, or decimals of more than `decimal` bytes.
+    It may have many levels, many types in a union, many symbols, or decimals of more than `decimal`
+    bytes.
     """
     if len(around) > MOST_LEVELS:
         raise ValueError(f"its schema has more than {MOST_LEVELS} levels")
@@ -238,6 +245,8 @@ def _check_schema(schema: Schema, around: Collection[str], decimal: int | None) 
         for branch in schema:
             _check_schema(branch, [*around, ""], decimal)
         return
+    if len(schema.get("symbols") or ()) > MOST_SYMBOLS:
+        raise ValueError(f"its schema has an enum of more than {MOST_SYMBOLS} symbols")
     if decimal is not None:
         _check_decimal(schema, decimal)
     inside = [*around, str(schema.get("name", "")).rpartition(".")[2]]

@@ -8,7 +8,7 @@ lines are known, a test costs O(log commits). The lines of a commit never change
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
@@ -150,11 +150,14 @@ class AncestryIndex:
         except DamagedObject:
             return trivial | history.ancestors_despite_damage(self._objects, set(others), commit)
 
-    def descendants_among(self, ids: Collection[Id], ancestor: Id) -> set[Id]:
+    def descendants_among(
+        self, ids: Collection[Id], ancestor: Id, is_over: Callable[[], bool] | None = None
+    ) -> set[Id]:
         """Returns the commits among `ids` that are descendants of `ancestor`.
 
         O(log commits) round trips for first parents and neighbours, as many for the merges of the
-        store, and as many for each line of first parents that the ancestor was merged into.
+        store, and as many for each line of first parents that the ancestor was merged into. Asks
+        `is_over` at each of these lines, and raises `TimeoutError` once it is.
         """
         if ancestor == NO_COMMIT:
             return set(ids)
@@ -170,6 +173,8 @@ class AncestryIndex:
                     rest.remove(id_)
                     descendants.update([id_] if near else [])
         for entry in self._entries(ancestor) if rest else ():
+            if is_over is not None and is_over():
+                raise TimeoutError
             descendants |= (
                 reached := history.descendants_on_first_parents(self._objects, rest, entry)
             )

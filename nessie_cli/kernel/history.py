@@ -204,24 +204,26 @@ def descendants_on_first_parents(objects: Objects, ids: Iterable[Id], ancestor: 
     return descendants
 
 
-def merge_base(objects: Objects, a: Id, b: Id) -> Id:
+def merge_base(objects: Objects, a: Id, b: Id, is_over: Callable[[], bool] | None = None) -> Id:
     """Returns the best common ancestor over all parents.
 
     Of several (after merges in both directions) that is the one of the highest generation, then of
     the smallest id. One read for each commit since it. The empty history is an ancestor of
-    everything.
+    everything. Asks `is_over` at each commit, and raises `TimeoutError` once it is.
     """
-    return next(_CommonAncestors(objects, [[a], [b]]).best())
+    return next(_CommonAncestors(objects, [[a], [b]], is_over).best())
 
 
-def merge_bases(objects: Objects, *sides: Collection[Id]) -> list[Id]:
+def merge_bases(
+    objects: Objects, *sides: Collection[Id], is_over: Callable[[], bool] | None = None
+) -> list[Id]:
     """Returns the best common ancestors: those that no other one has as ancestor.
 
     Each side is a set of commits with the ancestors of all of them. The ancestor of `merge_base` is
     the first. Further ones are only searched while each side has ancestors that those before do not
-    have.
+    have. Asks `is_over` at each commit, and raises `TimeoutError` once it is.
     """
-    return list(_CommonAncestors(objects, sides).best())
+    return list(_CommonAncestors(objects, sides, is_over).best())
 
 
 class _CommonAncestors:
@@ -231,8 +233,14 @@ class _CommonAncestors:
     `_waiting` counts by side the commits in the queue that no common ancestor has reached.
     """
 
-    def __init__(self, objects: Objects, sides: Sequence[Collection[Id]]) -> None:
+    def __init__(
+        self,
+        objects: Objects,
+        sides: Sequence[Collection[Id]],
+        is_over: Callable[[], bool] | None,
+    ) -> None:
         self._objects = objects
+        self._is_over = is_over
         self._sides = range(len(sides))
         self._common = (1 << len(sides)) - 1
         self._stale = self._common + 1
@@ -246,6 +254,8 @@ class _CommonAncestors:
     def best(self) -> Iterator[Id]:
         """Yields those that no other one reaches, by descending generation, then by id."""
         while all(self._waiting):
+            if self._is_over is not None and self._is_over():
+                raise TimeoutError
             _, commit = heappop(self._queue)
             flags = self._flags[commit]
             self._count(flags, -1)

@@ -88,15 +88,18 @@ class CommitFacts:
         """
         return self._ancestry().ancestors_among(ids, descendant)
 
-    def descendants_among(self, ids: Collection[Id], ancestor: Id) -> set[Id]:
+    def descendants_among(
+        self, ids: Collection[Id], ancestor: Id, is_over: Callable[[], bool] | None = None
+    ) -> set[Id]:
         """Returns the commits that are descendants of another one.
 
-        O(log commits) round trips for those of a higher generation.
+        O(log commits) round trips for those of a higher generation. Raises `TimeoutError` once
+        `is_over` returns true.
         """
         tips = self.tips({*ids, ancestor})
         oldest = tips[ancestor][1]
         return self._ancestry().descendants_among(
-            {id_ for id_ in ids if tips[id_][1] > oldest or id_ == ancestor}, ancestor
+            {id_ for id_ in ids if tips[id_][1] > oldest or id_ == ancestor}, ancestor, is_over
         )
 
 

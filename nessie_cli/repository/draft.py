@@ -39,7 +39,7 @@ A = TypeVar("A")
 
 
 class LargeMerge(Exception):
-    """A merge or transplant has more changes than its submission allows."""
+    """A merge or transplant takes longer than the changes that its submission allows."""
 
 
 class ChangeSubmission:
@@ -340,11 +340,14 @@ class Draft(Generic[A]):
         """The references from which `sources` become reachable: all but those that are deleted."""
         return tuple(reference for reference in self.references if reference.after is not None)
 
-    def reached_commits(self, reachable: Sequence[str] = ()) -> Iterator[str]:
+    def reached_commits(
+        self, reachable: Sequence[str] = (), is_over: Callable[[], bool] | None = None
+    ) -> Iterator[str]:
         """Yields the existing commits that the draft makes reachable.
 
         Those are `sources` and their ancestors, without those that the `targets` or the hashes
-        `reachable` reach already. Costs a read for each.
+        `reachable` reach already. Costs a read for each, and for those of `targets` that are newer.
+        Asks `is_over` before each read, and raises `TimeoutError` once it is.
         """
         if self.effect is None:
             return
@@ -353,13 +356,16 @@ class Draft(Generic[A]):
         excluded = list(
             objects.find_commits([bytes.fromhex(hash_) for hash_ in (*before, *reachable)])
         )
-        for id_, _ in history.reachable(objects, self.effect.sources, excluded):
+        for id_, _ in history.reachable(objects, self.effect.sources, excluded, is_over=is_over):
             yield id_.hex()
 
-    def targets_contain(self, commits: Sequence[str]) -> bool:
+    def targets_contain(
+        self, commits: Sequence[str], is_over: Callable[[], bool] | None = None
+    ) -> bool:
         """Returns whether the `targets`, as they are before the draft, contain all these commits.
 
-        Costs a read for each commit of the targets that is newer.
+        Costs a read for each commit of the targets that is newer. Asks `is_over` before each, and
+        raises `TimeoutError` once it is.
         """
         if self.effect is None:
             return False
@@ -371,7 +377,7 @@ class Draft(Generic[A]):
         starts = [bytes.fromhex(hash_) for hash_ in commits]
         heads = [id_ for id_ in map(bytes.fromhex, before) if id_ in stored]
         return all(id_ in stored for id_ in starts) and not any(
-            True for _ in history.reachable(objects, starts, heads)
+            True for _ in history.reachable(objects, starts, heads, is_over=is_over)
         )
 
     def changes_of(

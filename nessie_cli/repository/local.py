@@ -362,12 +362,11 @@ class LocalRepository(StoreRepository):
         ids = self._facts.ancestors_among(_ids(hashes), bytes.fromhex(descendant))
         return {id_.hex() for id_ in ids}
 
-    def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
-        """Returns the full hashes that are descendants of `ancestor`.
-
-        O(log commits) round trips for all of them, more if it was merged often.
-        """
-        ids = self._facts.descendants_among(_ids(hashes), bytes.fromhex(ancestor))
+    def descendants_among(
+        self, hashes: Collection[str], ancestor: str, is_over: Callable[[], bool] | None = None
+    ) -> set[str]:
+        """Returns descendants of `ancestor` in O(log commits) trips, more if often merged."""
+        ids = self._facts.descendants_among(_ids(hashes), bytes.fromhex(ancestor), is_over)
         return {id_.hex() for id_ in ids}
 
     def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:

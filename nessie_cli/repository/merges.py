@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import NamedTuple
 
 from msgspec import structs
@@ -46,6 +47,9 @@ from nessie_cli.repository.writes import (
 )
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import StoredReference
+
+_VISITS = 4
+"""The commits that a search for merge bases visits in the time that a change takes."""
 
 
 class MergeTarget(NamedTuple):
@@ -110,7 +114,7 @@ def _merge(
     options, context, objects = change.options, at.context, at.drafting_objects()
     from_ = bytes.fromhex(source.hash)
     expected = expected_commit(objects, branch, options.expected_hash)
-    bases = _bases(drafts, objects, from_, options)
+    bases = _bases(drafts, objects, from_, options, submission)
     target = MergeTarget(
         branch,
         options.expected_hash,
@@ -190,10 +194,22 @@ def as_recorded(result: MergeResult, done: Recorded) -> MergeResult:
 
 
 def _bases(
-    drafts: BranchDrafts[MergeResult], objects: Objects, source: Id, options: MergeOptions
+    drafts: BranchDrafts[MergeResult],
+    objects: Objects,
+    source: Id,
+    options: MergeOptions,
+    submission: ChangeSubmission,
 ) -> Sequence[Id]:
-    """Returns the merge bases. A merge per key has one, as in the original."""
-    branch = drafts.branch
+    """Returns the merge bases. A merge per key has one, as in the original.
+
+    Raises `LargeMerge` if the search takes as long as too many changes.
+    """
+    branch, visited = drafts.branch, count()
+
+    def visit() -> bool:
+        submission.check_size(next(visited) // _VISITS)
+        return False
+
     if source == NO_COMMIT != branch.target:
         return [NO_COMMIT]
     # This base is the only one.
@@ -201,9 +217,9 @@ def _bases(
     bases = (
         [near]
         if near is not None
-        else [history.merge_base(objects, branch.target, source)]
+        else [history.merge_base(objects, branch.target, source, visit)]
         if options.per_key
-        else history.merge_bases(objects, [branch.target], [source])
+        else history.merge_bases(objects, [branch.target], [source], is_over=visit)
     )
     if bases == [NO_COMMIT] and not options.unrelated:
         raise CommitNotFound(

@@ -291,10 +291,21 @@ class ReadableRepository(ABC):
         commit = Revision(None, descendant)
         return {hash_ for hash_ in hashes if self.is_ancestor(Revision(None, hash_), commit)}
 
-    def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
-        """Returns the full hashes that are descendants of `ancestor`."""
+    def descendants_among(
+        self, hashes: Collection[str], ancestor: str, is_over: Callable[[], bool] | None = None
+    ) -> set[str]:
+        """Returns the full hashes that are descendants of `ancestor`.
+
+        Asks `is_over` now and then, and raises `TimeoutError` once it is.
+        """
         commit = Revision(None, ancestor)
-        return {hash_ for hash_ in hashes if self.is_ancestor(commit, Revision(None, hash_))}
+        descendants: set[str] = set()
+        for hash_ in hashes:
+            if is_over is not None and is_over():
+                raise TimeoutError
+            if self.is_ancestor(commit, Revision(None, hash_)):
+                descendants.add(hash_)
+        return descendants
 
     def key_finder(self, text: str) -> Callable[[AnyRevision], Iterator[Entry]]:
         """Returns a function that yields the entries at a commit whose key contains a text.

@@ -324,6 +324,9 @@ def test_many_ancestor_tests_cost_few_round_trips(chain: Chain) -> None:
         *(id_ for height, id_ in enumerate(chain.line) if id_ in asked and height >= merge),
     }
     assert chain.heap.trips <= 12 * logarithm(chain)
+    index = AncestryIndex(objects, chain.heap.find_indexed, near=0)
+    with pytest.raises(TimeoutError):
+        index.descendants_among(asked, chain.merged, lambda: True)
 
 
 def test_the_merge_base_costs_the_commits_since_it(chain: Chain) -> None:

@@ -226,6 +226,24 @@ def test_a_submission_limits_the_changes_of_a_merge(repository: Repository, per_
             repository.draft(change, ChangeSubmission(most_changes=changes - 1))
 
 
+@pytest.mark.parametrize("per_key", [True, False])
+def test_a_submission_limits_the_search_for_the_merge_base(
+    repository: Repository, per_key: bool
+) -> None:
+    """The source has a merge, so the commits of the target are visited."""
+    branched(repository)
+    for name in ("old", "side"):
+        repository.create_reference(ReferenceType.BRANCH, name, repository.reference("main").hash)
+        repository.commit(name, [Put(ContentKey((name,)), table(60 + len(name)))], META)
+    repository.merge("old", "side")
+    for number in range(100):
+        repository.commit("main", [Put(ContentKey((f"new{number}",)), table(70 + number))], META)
+    change = Merge("main", f"old@{repository.reference('old').hash}", MergeOptions(per_key=per_key))
+    assert repository.draft(change, ChangeSubmission(most_changes=30)).write is not None
+    with pytest.raises(LargeMerge):
+        repository.draft(change, ChangeSubmission(most_changes=20))
+
+
 @pytest.mark.parametrize("then", [Delete(C), None])
 def test_a_chosen_content_id_is_for_a_key_that_was_not_changed_meanwhile(
     repository: Repository, then: Delete | None

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from nessie_cli import connect
-from nessie_cli.errors import NessieError, NotAllowed, WriteRefused
+from nessie_cli.errors import NessieError, NotAllowed, ReferenceMoved, WriteRefused
 from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Put, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import Merge, MergeOptions, RenameReference
@@ -215,12 +215,12 @@ def reset_to_main(catalog: Catalog, name: str) -> None:
 def test_a_check_covers_later_states_of_its_target_only(catalog: Catalog) -> None:
     history = ReachedHistory()
     policy_of(catalog).on(drafted(catalog), history)
-    history.most = 0
+    history.most = 1
     policy_of(catalog).on(drafted(catalog), history)
     catalog.write("target", {"c": 4})
     policy_of(catalog).on(drafted(catalog), history)
     with pytest.raises(LongHistory):
-        policy_of(catalog).on(drafted(catalog), limited(0))
+        policy_of(catalog).on(drafted(catalog), limited(1))
     # Now the secret would become reachable as well.
     reset_to_main(catalog, "target")
     with pytest.raises(LongHistory):
@@ -273,3 +273,47 @@ def test_a_request_that_writes_files_is_checked_on_its_own_thread(catalog: Catal
             call.commit(merge_of_dev(catalog))
     finally:
         writer.close()
+
+
+class ResettingWriter(WritingThread):
+    """A writing thread that has a branch reset before each write."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        super().__init__(cast(StoreRepository, catalog.repository))
+        self._catalog = catalog
+        self._heads = [catalog.hash("target"), catalog.hash("other")]
+
+    def run(self, *arguments: Any) -> Any:
+        self._heads.reverse()
+        head = self._catalog.hash("target")
+        self._catalog.repository.assign_reference("target", self._heads[0], expected_hash=head)
+        return super().run(*arguments)
+
+
+def test_resetting_a_branch_does_not_move_the_check_to_the_writing_thread(
+    catalog: Catalog,
+) -> None:
+    catalog.branch("other")
+    catalog.write("target", {"c": 4})
+    catalog.write("other", {"d": 5})
+    catalog.commit("dev", *(put_key(f"t{number}", table_of(number)) for number in range(250)))
+    writer = ResettingWriter(catalog)
+    served = ServedCatalog(
+        cast(StoreRepository, catalog.repository), "main", LogEntryCache(), writer=writer
+    )
+    rules = read_rules(b"""r = "ref != 'DETACHED'" """)
+    call = Call(Admission(Caller("ann"), rules).catalog(served, b"/api/v2"), {}, "", [])
+    try:
+        with pytest.raises(ReferenceMoved, match="kept changing"):
+            call.commit(merge_of_dev(catalog))
+    finally:
+        writer.close()
+
+
+def test_commits_that_a_check_visits_count(catalog: Catalog) -> None:
+    """An old branch is merged into one that has many newer commits."""
+    for number in range(200):
+        catalog.write("target", {"c": number})
+    policy_of(catalog).on(drafted(catalog), limited(30))
+    with pytest.raises(LongHistory):
+        policy_of(catalog).on(drafted(catalog), limited(10))

@@ -397,7 +397,7 @@ class Policy:
         without_rows = set(remembered.without_rows)
         left = dict(new_keys)
         try:
-            for commit in draft.reached_commits(remembered.heads):
+            for commit in draft.reached_commits(remembered.heads, history.visit):
                 for operation in (rules.LIST_COMMIT_LOG, rules.READ_ENTRIES):
                     self._rights.require(operation, through)
                 changes = draft.changes_of(commit)

@@ -2,7 +2,8 @@
 
 The first check of a long history takes longer than other writers should wait. So the writing thread
 checks few commits, and another thread checks the others before. The writing thread then decides on
-the state that is written: it checks again whatever the earlier check does not cover.
+the state that is written: it checks again whatever the earlier check does not cover. If that is
+long each time, because branches are reset meanwhile, the request fails.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from nessie_cli.repository.draft import Draft, PastChange
 
 MOST_CHECKED = 200
 """The most commits and changes that the writing thread checks: they take about 50 ms."""
+_VISITED = 0.1
+"""How much a visited commit counts. A search also visits those that are reachable already."""
 
 EARLY_DRAFTS = 3
 """How often a write that takes long is drafted beside other writers, if its branch moves."""
@@ -58,13 +61,18 @@ class ReachedHistory:
         self.most: int | None = MOST_CHECKED
         self.source = ""
         self._checked: dict[str, _Checked] = {}
-        self._count = 0
+        self._count = 0.0
 
     def begin(self) -> None:
         """Begins the check of a draft."""
-        self._count = 0
+        self._count = 0.0
 
-    def count(self, number: int) -> None:
+    def visit(self) -> bool:
+        """Counts a commit that a search visits. Raises `LongHistory`; the search is never over."""
+        self.count(_VISITED)
+        return False
+
+    def count(self, number: float) -> None:
         """Counts commits and changes that are checked. Raises `LongHistory` beyond the limit."""
         self._count += number
         if self.most is not None and self._count > self.most:
@@ -86,7 +94,7 @@ class ReachedHistory:
             checked is None
             or checked.sources != draft.sources
             or checked.new_keys != new_keys
-            or not draft.targets_contain(checked.heads)
+            or not draft.targets_contain(checked.heads, self.visit)
         ):
             return None
         return checked.rows

@@ -6,9 +6,11 @@ name references, not hashes: `Visibility` finds the reference through which a ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from nessie_cli.errors import NotAllowed
+from nessie_cli.errors import DamagedObject, NotAllowed
 from nessie_cli.model import CONTENT_TYPES, NO_ANCESTOR, ContentKey, Reference
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
@@ -155,6 +157,13 @@ class Checks:
 
 
 DETACHED = "DETACHED"
+SEARCH_SECONDS = 0.5
+"""Seconds of processor time in which a request searches references that it does not name.
+
+It may do so on the writing thread, for which all other writers wait.
+"""
+_FIRST_SEARCHED, _MOST_SEARCHED = 8, 1_000
+"""The references that are searched together: few at first, because one often suffices."""
 
 
 class Visibility:
@@ -165,6 +174,10 @@ class Visibility:
         self._rights = rights
         self._named: dict[str, str] = {}
         self._through: dict[str, str] = {}
+        self._last: Reference | None = None
+        """The last other reference that had a commit."""
+        self._searched = 0.0
+        """Seconds of processor time in which other references were searched."""
 
     def name(self, reference: Reference) -> None:
         """Adds a reference that the request names and the caller may view."""
@@ -200,11 +213,50 @@ class Visibility:
         )
         if self._rights.may(VIEW_REFERENCE, DETACHED):
             yield DETACHED
-        yield from (
-            reference.name
-            for reference in self._viewable()
-            if reference.name not in self._named and self._reaches(reference.hash, hash_)
+        yield from self._others(hash_)
+
+    def _others(self, hash_: str) -> Iterator[str]:
+        """Yields the references that have a commit, of those that the request does not name.
+
+        The last one that had a commit comes first: it often has the next commit, too. A request
+        searches the others for a short time only. Then commits count as being on none of them.
+        """
+        last, size = self._last, _FIRST_SEARCHED
+        if last is not None and last.name not in self._named and self._reaches(last.hash, hash_):
+            yield last.name
+        others = (
+            each for each in self._viewable() if each.name not in self._named and each != last
         )
+        while self._searched < SEARCH_SECONDS:
+            start = time.thread_time()
+            batch = list(islice(others, size))
+            having = self._having(batch, hash_, start + SEARCH_SECONDS - self._searched)
+            self._searched += time.thread_time() - start
+            for self._last in having:
+                yield self._last.name
+            if len(batch) < size:
+                break
+            size = min(4 * size, _MOST_SEARCHED)
+
+    def _having(
+        self, references: Sequence[Reference], hash_: str, until: float
+    ) -> Sequence[Reference]:
+        """Returns those that have a commit; none after a processor time."""
+        if hash_ == NO_ANCESTOR:
+            return references
+        heads = {reference.hash for reference in references} - {NO_ANCESTOR}
+        try:
+            having = self._repository.descendants_among(
+                heads, hash_, lambda: time.thread_time() > until
+            )
+        except TimeoutError:
+            return []
+        except DamagedObject:
+            # A damaged commit hides none of the other references.
+            having = {
+                head for head in heads if time.thread_time() < until and self._reaches(head, hash_)
+            }
+        return [reference for reference in references if reference.hash in having]
 
     def _viewable(self) -> Iterator[Reference]:
         return (
