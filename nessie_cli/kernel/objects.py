@@ -91,6 +91,8 @@ class Objects:
         self._cache = cache or Cache()
         self._spill = spill
         self._added: dict[Id, DecodedObject] = {}
+        self._small: dict[Id, DecodedObject] = {}
+        self._contents = 0
         self._compared: dict[Id, bytes] = {}
         self.pending: dict[Id, tuple[Kind, bytes]] = {}
         self.index_terms: dict[Id, tuple[bytes, ...]] = {}
@@ -318,9 +320,10 @@ class Objects:
         """Adds a content's value to the draft. Returns the record for a leaf."""
         data = encode_value(content)
         id_ = self._add(_VALUE, data)
-        if len(self._added) < FEW_VALUES and len(data) <= SMALL_VALUE:
+        self._contents += 1
+        if self._contents <= FEW_VALUES and len(data) <= SMALL_VALUE:
             # Engines read a table again soon after they have written it.
-            self._added[id_] = StoredValue(data)
+            self._small[id_] = StoredValue(data)
         return record_of(content.payload, content_id, id_)
 
     def compared(self, content: Content, content_id: bytes) -> bytes:
@@ -351,8 +354,8 @@ class Objects:
 
     @property
     def added(self) -> Mapping[Id, DecodedObject]:
-        """The decoded nodes and commits of this draft, and some of its values."""
-        return self._added
+        """The decoded nodes and commits of this draft, and its small values if it has few."""
+        return self._added | self._small if self._contents <= FEW_VALUES else self._added
 
     def values(self) -> Values:
         """Returns the values that a later draft of the same operations needs again."""

@@ -1,11 +1,13 @@
-"""Reading contents: many together never need more than some bytes at once."""
+"""Contents of a draft: reading many needs few bytes at once, and few are cached."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pytest
+
 from nessie_cli.kernel.forms import Id, encode_value, new_content_id, value_id_of
-from nessie_cli.kernel.objects import READ_TOGETHER, Objects
+from nessie_cli.kernel.objects import FEW_VALUES, READ_TOGETHER, Objects
 from nessie_cli.model import UDF
 
 CONTENTS, SIZE = 10, READ_TOGETHER // 3
@@ -54,3 +56,15 @@ def test_contents_by_record_are_read_in_batches_of_some_bytes() -> None:
     assert texts == [content.sql_text for content in contents]
     assert values.most <= READ_TOGETHER + SIZE + 100
     assert values.reads == 2, "each value is read once"
+
+
+@pytest.mark.parametrize(
+    ("contents", "cached"), [(FEW_VALUES, FEW_VALUES), (FEW_VALUES + 1, 0), (100, 0)]
+)
+def test_the_contents_of_a_large_draft_are_not_cached(contents: int, cached: int) -> None:
+    """A cached one among millions of objects keeps a megabyte of them from the system."""
+    objects = Objects(Values().fetch)
+    content_id = new_content_id(bytes)
+    for number in range(contents):
+        objects.add_content(UDF(dialect="spark", sql_text=f"{number}"), content_id)
+    assert len(objects.added) == cached
