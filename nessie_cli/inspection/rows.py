@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -88,7 +87,11 @@ def comparison_of_tables(
                 difference = compare_tables(before, after, files.read, selection)
             except InvalidInput as error:
                 raise type(error)(f"{change.keys}: {error.message}") from None
-        return ChangedTable(change, difference.summary, partial(RowChanges, difference, files))
+        return ChangedTable(
+            change,
+            difference.summary,
+            lambda progress: RowChanges(difference, files, progress),
+        )
 
     return compared
 

@@ -21,6 +21,7 @@ from nessie_cli.iceberg.row_diff.predicates import Condition
 from nessie_cli.iceberg.row_diff.reading import Check, RowReader
 from nessie_cli.iceberg.row_diff.schemas import arrow_type
 from nessie_cli.iceberg.row_diff.spool import Spool
+from nessie_cli.model.progress import Progress
 
 CHANGE_TYPE = "_change_type"
 """The column with the kind of change, as in the changelog views of Iceberg."""
@@ -44,6 +45,7 @@ class RowChanges:
         self,
         difference: TableDifference,
         reader: Reader,
+        progress: Progress | None = None,
         rows_of_part: int = ROWS_OF_PART,
         check: Check | None = None,
     ) -> None:
@@ -51,7 +53,7 @@ class RowChanges:
         self._rows_of_part = rows_of_part
         self.ambiguous_keys = 0
         """The keys whose rows are not paired, because several rows have them. Counted so far."""
-        self._rows = RowReader(difference, reader, check)
+        self._rows = RowReader(difference, reader, progress, check)
         columns = arrow_type(difference.schema.as_struct())
         if CHANGE_TYPE in columns.names:
             raise InvalidInput(

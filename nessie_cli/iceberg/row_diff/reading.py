@@ -24,6 +24,7 @@ from nessie_cli.iceberg.row_diff.schemas import (
     name_mapping,
     partition_values,
 )
+from nessie_cli.model.progress import Progress
 
 Check = Callable[[pa.RecordBatch], object]
 OLD, NEW = -1, 1
@@ -46,12 +47,14 @@ class RowReader:
         self,
         difference: TableDifference,
         reader: Reader,
+        progress: Progress | None = None,
         check: Check | None = None,
         *,
         places: bool = False,
     ) -> None:
         self._difference = difference
         self._reader = reader
+        self._progress = progress
         self._check = check
         documents = (difference.before, difference.after)
         fields = {
@@ -66,11 +69,15 @@ class RowReader:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows file by file."""
+        done = 0
         for number, pair in enumerate(self._difference.files):
             for batch in self._rows_of(pair, number):
                 if self._check is not None:
                     self._check(batch)
                 yield batch
+            done += pair.file.row["file_size_in_bytes"]
+            if self._progress is not None:
+                self._progress(done, self._difference.bytes)
 
     def _rows_of(self, pair: FilePair, number: int) -> Iterator[pa.RecordBatch]:
         path = pair.file.path
