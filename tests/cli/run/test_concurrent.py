@@ -22,7 +22,7 @@ from nessie_cli.iceberg.catalog import NessieCatalog
 from nessie_cli.model.runs import RunState
 
 WRITERS = int(os.environ.get("NESSIE_TEST_WRITERS", "6"))
-PROCESSES = int(os.environ.get("NESSIE_TEST_WRITERS", "4"))
+PROCESSES = int(os.environ.get("NESSIE_TEST_WRITERS", "3"))
 SCHEMA = pa.schema([pa.field("id", pa.int64())])
 
 
