@@ -243,7 +243,7 @@ CHUNKED = (
 )
 BURSTS = {
     "chunks": b"%b%b0\r\n\r\n" % (CHUNKED, b"1\r\n \r\n" * 150_000),
-    "requests": b"GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 1_000,
+    "requests": b"GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 3_000,
     "headers": b"GET / HTTP/1.1\r\n" + b"a:\r\n" * 60_000,
 }
 
