@@ -24,7 +24,7 @@ needs_shell = pytest.mark.skipif(SHELL is None, reason="the sqlite3 shell is not
 
 ROUNDS = 3
 """How often each program meets a writer, and runs after its death."""
-LIFE = 0.3  # seconds between a writer's first acknowledgement and its end
+LIFE = 0.15  # seconds between a writer's first acknowledgement and its end
 PATIENCE = 60
 """Seconds that a program waits for locks."""
 

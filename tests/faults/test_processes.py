@@ -4,46 +4,46 @@ commit is in the log exactly once."""
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from nessie_cli import ContentKey, connect
+from tests.command.process import Forker
 
 PEOPLE = 8
 ROUNDS = 2
 DONE, CONFLICT = 0, 3
 
 
-def nessie(
-    folder: Path, *arguments: str, allowed: tuple[int, ...] = (DONE,)
-) -> tuple[int, dict[str, object]]:
-    """Runs a command in a folder; returns its exit code and its JSON."""
-    done = subprocess.run(
-        [sys.executable, "-m", "nessie_cli", *arguments, "--json"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode in allowed, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.returncode, json.loads(done.stdout)
+class Person:
+    """Runs commands in a folder, each as a process of its own."""
+
+    def __init__(self, folder: Path, forker: Forker) -> None:
+        self.folder = folder
+        self._forker = forker
+
+    def __call__(
+        self, *arguments: str, allowed: tuple[int, ...] = (DONE,)
+    ) -> tuple[int, dict[str, object]]:
+        """Runs a command; returns its exit code and its JSON."""
+        done = self._forker.run([*arguments, "--json"], self.folder, os.environ)
+        assert done.code in allowed, done.err
+        assert "Traceback" not in done.err
+        return done.code, json.loads(done.out)
+
+    def put(
+        self, key: str, location: str, message: str, allowed: tuple[int, ...] = (DONE,)
+    ) -> tuple[int, dict[str, object]]:
+        options = ("--type", "iceberg-table", "--metadata-location", location)
+        return self("content", "put", key, *options, "-m", message, allowed=allowed)
 
 
 def head(answer: dict[str, object]) -> str:
     branch = answer["targetBranch"]
     assert isinstance(branch, dict)
     return str(branch["hash"])
-
-
-def put(
-    folder: Path, key: str, location: str, message: str, allowed: tuple[int, ...] = (DONE,)
-) -> tuple[int, dict[str, object]]:
-    options = ("--type", "iceberg-table", "--metadata-location", location)
-    return nessie(folder, "content", "put", key, *options, "-m", message, allowed=allowed)
 
 
 def batch(person: int, number: int) -> str:
@@ -58,42 +58,40 @@ def batch(person: int, number: int) -> str:
     )
 
 
-def work(folder: Path, person: int) -> tuple[dict[str, str], list[str]]:
+def work(nessie: Person, person: int) -> tuple[dict[str, str], list[str]]:
     """Makes some commits; returns the hashes of acknowledged ones by message, and the messages
     of refused ones."""
     acknowledged, refused = {}, []
     for number in range(ROUNDS):
-        _, answer = put(
-            folder, f'"table {person}.{number}"', "s3://lake/a.json", f"own {person} {number}"
+        _, answer = nessie.put(
+            f'"table {person}.{number}"', "s3://lake/a.json", f"own {person} {number}"
         )
         acknowledged[f"own {person} {number}"] = head(answer)
-        (folder / "batch.json").write_text(batch(person, number))
-        _, answer = nessie(
-            folder, "commit", "--batch", "batch.json", "-m", f"batch {person} {number}"
-        )
+        (nessie.folder / "batch.json").write_text(batch(person, number))
+        _, answer = nessie("commit", "--batch", "batch.json", "-m", f"batch {person} {number}")
         acknowledged[f"batch {person} {number}"] = head(answer)
         message = f"shared {person} {number}"
-        code, answer = put(
-            folder, "shared", f"s3://lake/{person}-{number}.json", message, (DONE, CONFLICT)
+        code, answer = nessie.put(
+            "shared", f"s3://lake/{person}-{number}.json", message, (DONE, CONFLICT)
         )
         if code == DONE:
             acknowledged[message] = head(answer)
         else:
             refused.append(message)
-            nessie(folder, "reset")
+            nessie("reset")
     return acknowledged, refused
 
 
-def test_eight_processes_commit_to_one_branch(tmp_path: Path) -> None:
+def test_eight_processes_commit_to_one_branch(tmp_path: Path, forker: Forker) -> None:
     url = f"sqlite:///{tmp_path}/store.sqlite"
-    folders = [tmp_path / f"person {n}" for n in range(PEOPLE)]
-    for folder in folders:
-        folder.mkdir()
-        nessie(folder, "init", "--store", url)
-    put(folders[0], "shared", "s3://lake/0.json", "first")
+    people = [Person(tmp_path / f"person {n}", forker) for n in range(PEOPLE)]
+    for nessie in people:
+        nessie.folder.mkdir()
+        nessie("init", "--store", url)
+    people[0].put("shared", "s3://lake/0.json", "first")
     with ThreadPoolExecutor(PEOPLE) as pool:
-        results = list(pool.map(work, folders, range(PEOPLE)))
-    nessie(folders[0], "fsck")
+        results = list(pool.map(work, people, range(PEOPLE)))
+    people[0]("fsck")
     with connect(url) as repository:
         log = list(repository.log("main", operations=True))
         assert list(repository.check()) == []

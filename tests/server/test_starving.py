@@ -132,7 +132,7 @@ def test_long_filters_delay_neither_short_reads_nor_health_checks(repository, le
 
 
 def test_the_number_of_waiting_filters_is_limited(repository):
-    with served(repository, filter_seconds=1000, long_reads=2) as url:
+    with served(repository, filter_seconds=0.5, long_reads=2) as url:
         connections = [send(url, slow(number)) for number in range(12)]
         client = Client(url)
         soon(client, "/api/v2/trees/main")

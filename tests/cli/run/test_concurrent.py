@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -20,9 +19,11 @@ from nessie_cli import connect, create, run
 from nessie_cli.errors import NessieError
 from nessie_cli.iceberg.catalog import NessieCatalog
 from nessie_cli.model.runs import RunState
+from tests.command.outcome import Outcome
+from tests.command.process import Forker
 
 WRITERS = int(os.environ.get("NESSIE_TEST_WRITERS", "6"))
-PROCESSES = int(os.environ.get("NESSIE_TEST_WRITERS", "4"))
+PROCESSES = int(os.environ.get("NESSIE_TEST_WRITERS", "3"))
 SCHEMA = pa.schema([pa.field("id", pa.int64())])
 
 
@@ -91,17 +92,14 @@ def test_every_append_of_a_landed_run_is_there_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_runs_as_processes_land_or_can_be_resumed(tmp_path: Path) -> None:
+def test_runs_as_processes_land_or_can_be_resumed(tmp_path: Path, forker: Forker) -> None:
     """Each has its server. A target that moves too often is exit code 5, and nothing is lost."""
     environment = {**os.environ, "HOME": str(tmp_path)}
 
-    def nessie(*words: str) -> subprocess.CompletedProcess[str]:
-        line = (sys.executable, "-m", "nessie_cli", *words)
-        return subprocess.run(
-            line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
+    def nessie(*words: str) -> Outcome:
+        return forker.run(words, tmp_path, environment)
 
-    assert nessie("init").returncode == 0
+    assert nessie("init").code == 0
     store, warehouse = str(tmp_path / ".nessie" / "store.sqlite"), str(tmp_path / "warehouse")
     with closing(NessieCatalog("lake", uri=store, warehouse=warehouse)) as catalog:
         catalog.create_namespace("db")
@@ -111,19 +109,19 @@ def test_runs_as_processes_land_or_can_be_resumed(tmp_path: Path) -> None:
     def load(number: int) -> int:
         command = (sys.executable, "load.py", str(number))
         done = nessie("run", "--check", "true", "--", *command)
-        assert "Traceback" not in done.stderr, done.stderr
-        return done.returncode
+        assert "Traceback" not in done.err, done.err
+        return done.code
 
     with ThreadPoolExecutor(min(PROCESSES, 8)) as threads:
         codes = list(threads.map(load, range(PROCESSES)))
     assert set(codes) <= {0, 5}
     landed = [number for number, code in enumerate(codes) if code == 0]
     assert ids(store, warehouse, "db.shared") == landed
-    runs = json.loads(nessie("run", "--list", "--json").stdout)["runs"]
+    runs = json.loads(nessie("run", "--list", "--json").out)["runs"]
     waiting = [run["id"] for run in runs if run["state"] == "failed"]
     assert len(waiting) == PROCESSES - len(landed)
     for id_ in waiting:
-        assert nessie("run", "--resume", id_).returncode == 0
+        assert nessie("run", "--resume", id_).code == 0
     assert ids(store, warehouse, "db.shared") == list(range(PROCESSES))
-    branches = json.loads(nessie("branch", "--json").stdout)["references"]
+    branches = json.loads(nessie("branch", "--json").out)["references"]
     assert [branch["name"] for branch in branches] == ["main"]

@@ -9,12 +9,12 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nessie_cli import create
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put
 from nessie_cli.server.http.failures import Unavailable
 from nessie_cli.server.runtime.memory import MOST_WAITING, LargeFiles
 from tests.server.iceberg_rest.lake import SCHEMA
@@ -36,10 +36,10 @@ MOST_MEMORY = 600 << 20
 
 
 class Served:
-    def __init__(self, pid: int, url: str, warehouse: Path) -> None:
+    def __init__(self, pid: int, url: str, location: str) -> None:
         self.pid = pid
         self.url = url
-        self.location = large_file(warehouse, "large", **properties(LARGE))
+        self.location = location
 
     def status(self, path: str, body: Any = None) -> int:
         """Sends a request. Answers are not parsed: this process measures the waits."""
@@ -76,13 +76,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server in a process of its own, with large tables."""
     folder = tmp_path_factory.mktemp("lake")
     store, warehouse = str(folder / "catalog.sqlite"), folder / "warehouse"
-    create(store).close()
+    location = large_file(warehouse, "large", **properties(LARGE))
+    table = IcebergTable(metadata_location=location, snapshot_id=-1)
+    tables = [Put(ContentKey(("db", name)), table) for name in NAMES]
+    namespace = Put(ContentKey(("db",)), Namespace(elements=("db",)))
+    with create(store) as repository:
+        repository.commit("main", [namespace, *tables], CommitMeta("large tables"))
     with started("--store", store, "--warehouse", str(warehouse)) as (process, url):
-        made = Served(process.pid, url, warehouse)
-        assert made.status("/namespaces", {"namespace": ["db"], "properties": {}}) == 200
-        for name in NAMES:
-            assert made.register(name) == 200
-        yield made
+        yield Served(process.pid, url, location)
 
 
 @pytest.mark.parametrize("request_", [Served.register, Served.change, Served.load_refs])
