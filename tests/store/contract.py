@@ -393,7 +393,7 @@ class StoreContract(
             for number, text in enumerate(texts)
         ]
         write(store, a_write(moves=moves))
-        for place in ("store.rows", "store.postgres.store", "repository.reading"):
+        for place in ("store.rows", "store.postgres.store"):
             monkeypatch.setattr(f"nessie_cli.{place}.MOVES_TOGETHER", 250_000)
         assert 3 <= len(store.reflog(name, limit=100)) <= 10
         # All are read, those behind a batch that ended early as well.
