@@ -2,6 +2,7 @@
 
 import tracemalloc
 
+from nessie_cli.inspection import undo
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
 
 
@@ -248,3 +249,23 @@ def test_the_pages_of_an_empty_store_link_to_no_commit(browser, repository):
         assert shown.status == 200
         links = [link for link in shown.links if link.startswith("/ui/commit")]
         assert [link for link in links if browser.get(link).status != 200] == [], page
+
+
+def test_undoing_a_rename_does_not_read_the_operations_after_it(repository, monkeypatch):
+    head = commit(repository)
+    repository.create_reference(ReferenceType.BRANCH, "old", head)
+    repository.rename_reference("old", "new", expected_hash=head)
+    for number in range(30):
+        commit(repository, "main", f"t{number}")
+    numbers, read = [], type(repository).reflog
+
+    def counted(self, *arguments, **options):
+        for entry in read(self, *arguments, **options):
+            numbers.append(entry.number)
+            yield entry
+
+    monkeypatch.setattr(type(repository), "reflog", counted)
+    for name in ("old", "new"):
+        numbers.clear()
+        assert undo.plan(repository, name).verb == "renamed"
+        assert len(numbers) < 6
