@@ -87,10 +87,7 @@ class Policy:
         """References through which the caller sees a commit, by its hash."""
 
     def before(self, change: Change[Any], history: ReachedHistory) -> None:
-        """Raises `NotAllowed` if the caller may not request a change, in any state.
-
-        Raises `LongHistory` if it restores contents whose history is longer than `history` allows.
-        """
+        """Raises `NotAllowed` if the caller may not request a change at all, or `LongHistory`."""
         checks = self._rights.checks()
         if isinstance(change, Commit):
             branch = self._name(change.branch)

@@ -364,15 +364,11 @@ class Call:
             policy.check_may_update_table(branch, key)
 
     def check_rights(self, change: Change[Any]) -> None:
-        """Raises `NotAllowed` if the caller may not make this change, before it is drafted.
-
-        Only for the threads of requests that write files.
-        """
+        """Raises `NotAllowed` if the caller may not make this change, before it is drafted."""
         policy = self._open().policy
         if policy is not None:
-            most, self.history.most = self.history.most, None
+            self.history.most = None
             policy.before(change, self.history)
-            self.history.most = most
 
     @cached_property
     def submission(self) -> ChangeSubmission:

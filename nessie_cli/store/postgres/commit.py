@@ -124,8 +124,10 @@ class Committer:
             try:
                 with self._lent(lease, deadline) as connection:
                     last = _END if lease is not None and end_lease else ()
-                    heeded = None if lease is None else lease.name
-                    return self._commit(connection, deadline, writes, objects, last, heeded=heeded)
+                    respected = None if lease is None else lease.name
+                    return self._commit(
+                        connection, deadline, writes, objects, last, respected=respected
+                    )
             except _AnswerLost as lost:
                 if self._is_done(lost, writes[0].request.id, deadline):
                     return lost.outcomes
@@ -161,11 +163,11 @@ class Committer:
         objects: Sequence[Sequence[PackedObject]],
         last: Sequence[Statement],
         *,
-        heeded: str | None,
+        respected: str | None,
     ) -> list[Outcome]:
-        """Decides writes. `last` ends the lease; it is the only one `heeded`, None for all."""
+        """Decides writes. `last` ends the lease. `respected` is its name, None to respect all."""
         with _rolled_back_after_errors(connection):
-            state = _LockedState(connection, self._pool.location, writes, heeded)
+            state = _LockedState(connection, self._pool.location, writes, respected)
             outcomes = [state.decision.decide(write) for write in writes]
             if not state.decision.done:
                 connection.send([("ROLLBACK", ()), *last])
@@ -243,14 +245,14 @@ class _LockedState:
         connection: PostgresConnection,
         location: Location,
         writes: Sequence[Write],
-        heeded: str | None,
+        respected: str | None,
     ) -> None:
         needs = Needs(writes)
         moves = [move for write in writes for move in write.moves]
         # A reference that does not exist has no row to lock.
         created = Texts(sorted({move.name for move in moves if move.before is None}))
         changed = [chain_of_setting(name) for write in writes for name in write.settings]
-        leases = sorted(needs.references) if heeded is None else [heeded]
+        leases = sorted(needs.references) if respected is None else [respected]
         shared, exclusive = _locks(location, writes, leases, created)
         statements: dict[str, Statement] = {
             "begin": ("BEGIN", ()),
