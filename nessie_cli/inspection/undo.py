@@ -130,7 +130,7 @@ def operations_since(
 def _other_half(repository: ReadableRepository, half: ReflogEntry) -> ReflogEntry | None:
     """Returns the other entry of a rename: a creation and then a deletion; None if it is hidden."""
     number = half.number + (1 if half.before is None else -1)
-    other = next((entry for entry in repository.reflog() if entry.number <= number), None)
+    other = next(repository.reflog(limit=1, before=number + 1), None)
     if other is None or other.number != number or other.operation != RENAME:
         return None
     return other

@@ -142,10 +142,10 @@ class Store(View, Protocol):
     def lease(self, name: str) -> AbstractContextManager[str]:
         """Waits for the lease of a reference, in order of arrival, and yields its token.
 
-        Meanwhile, commits of other callers that move this reference wait. A lease lasts at most
-        `LEASE` seconds, and waiting for it is bounded as well. It gives a writer that lost several
-        races a fair chance; correctness never depends on it. Draft and commit inside; never run
-        hooks or other long work.
+        Meanwhile, commits of other callers that move this reference wait, except those under the
+        lease of another reference. A lease lasts at most `LEASE` seconds, and waiting for it is
+        bounded as well. It gives a writer that lost several races a fair chance; correctness never
+        depends on it. Draft and commit inside; never run hooks or other long work.
         """
 
     def put(self, objects: Iterable[StoredObject]) -> None:

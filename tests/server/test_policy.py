@@ -63,7 +63,7 @@ def decide(repository: Repository, change: Change, rules: Rules) -> None:
     """Decides as the server does: on the change, then on its draft."""
     rights = Rights(Caller("ada"), rules, 2)
     policy = Policy(rights, AuthorizedRepository(repository, rights), "main")
-    policy.before(change)
+    policy.before(change, ReachedHistory())
     draft = repository.draft(change)
     policy.on(draft, ReachedHistory())
     assert draft.references[0].name == "main"
@@ -100,7 +100,8 @@ def test_rules_about_dash_have_no_effect(
         decide(repository, commit(name), read_rules(EVERYTHING))
     to_dev = Commit("dev", [put("c", table(3))], CommitMeta("c"))
     rights = Rights(Caller("ada"), read_rules(ALL_BUT_COMMITS_TO_MAIN), 2)
-    Policy(rights, AuthorizedRepository(repository, rights), "main").before(to_dev)
+    policy = Policy(rights, AuthorizedRepository(repository, rights), "main")
+    policy.before(to_dev, ReachedHistory())
 
 
 @pytest.mark.parametrize("verb", ["merge", "transplant", "assign", "rename", "delete"])
@@ -123,7 +124,8 @@ def test_every_other_change_to_dash_is_checked_as_one_to_main(
     for name in ("-", "main"):
         rules = RecordingRules(EVERYTHING)
         rights = Rights(Caller("ada"), rules, 2)
-        Policy(rights, AuthorizedRepository(repository, rights), "main").before(change(name))
+        policy = Policy(rights, AuthorizedRepository(repository, rights), "main")
+        policy.before(change(name), ReachedHistory())
         asked.append(rules.asked)
     assert asked[0] == asked[1]
     assert "main" in {question.ref for question in asked[0]}

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
+from msgspec import structs
 
-from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, Delete, Put, ReferenceType
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    CommitMeta,
+    ContentKey,
+    Delete,
+    Put,
+    ReferenceType,
+    RestoredFrom,
+)
+from nessie_cli.repository.changes import Commit
+from nessie_cli.server.auth import reached
+from nessie_cli.server.auth.authorized import AuthorizedRepository
+from nessie_cli.server.auth.identity import Caller
+from nessie_cli.server.auth.policy import Policy
+from nessie_cli.server.auth.reached import LongHistory, ReachedHistory
+from nessie_cli.server.auth.rights import Rights
+from nessie_cli.server.auth.rules import read_rules
 from tests.repository.vocabulary import table
 from tests.server.client import Answer, put
 from tests.server.guarding import Guarded, guarded
@@ -140,3 +158,60 @@ def test_under_its_first_key_it_needs_the_right_at_its_last_one(
     server.rule(f"{own} || 'eve' in roles && op == 'DELETE_ENTITY'")
     assert eve.commit("main", eve.head(), operation).status == 200
     assert server.repository.content("main", first).id == content_id
+
+
+# -- long histories --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def long_key(server: Guarded) -> Put:
+    """The restoration of a table whose key on `main` had many other states afterwards."""
+    hash_, content_id = created(server, "main", "pub")
+    key, repository = ContentKey(("pub",)), server.repository
+    repository.commit("main", [Delete(key)], META)
+    for number in range(30):
+        repository.commit("main", [Put(key, table(number))], META)
+        repository.commit("main", [Delete(key)], META)
+    server.rule("'eve' in roles")
+    origin = RestoredFrom(hash_, key)
+    return Put(key, structs.replace(table(1), id=content_id), restored_from=origin)
+
+
+def test_the_writing_thread_reads_few_commits(server: Guarded, long_key: Put) -> None:
+    rules = read_rules(b"everything = 'true'")
+    rights = Rights(Caller("eve"), rules, 2)
+    policy = Policy(rights, AuthorizedRepository(server.repository, rights), "main")
+    change, history = Commit("main", [long_key], META), ReachedHistory()
+    history.most = 10
+    with pytest.raises(LongHistory):
+        policy.before(change, history)
+    history.most = None
+    policy.before(change, history)
+    history.most = 0
+    policy.before(change, history)
+    server.repository.commit("main", [Put(ContentKey(("other",)), table(2))], META)
+    with pytest.raises(LongHistory):
+        policy.before(change, history)
+
+
+def test_a_content_comes_back_after_a_long_history(
+    server: Guarded, long_key: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reached, "_READ", reached.MOST_CHECKED)
+    readers = []
+    read = ReachedHistory.read
+
+    def recorded(history: ReachedHistory, number: int) -> None:
+        read(history, number)
+        readers.append(threading.current_thread().name)
+
+    monkeypatch.setattr(ReachedHistory, "read", recorded)
+    origin, eve = long_key.restored_from, server.as_("eve", "eve")
+    assert origin is not None
+    operation = put("pub")
+    operation["content"]["id"] = long_key.content.id
+    operation["restoredFrom"] = {"hash": origin.hash, "key": {"elements": ["pub"]}}
+    assert eve.commit("main", eve.head(), operation).status == 200
+    assert server.repository.content("main", long_key.key).id == long_key.content.id
+    assert len(readers) > 60
+    assert readers.count("writer") <= 1

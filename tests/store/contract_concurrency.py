@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
+from time import monotonic
 from typing import TypeVar
 
-from nessie_cli.store.base import Store
+import pytest
+
+from nessie_cli.store.base import LEASE, Store
 from nessie_cli.store.records import Done, Outcome, Stale
 from tests.store.samples import a_move, a_write, an_object, commit, create, id_of, write
 
@@ -94,6 +97,19 @@ class ConcurrencyContract:
                 over.set()
 
         assert concurrently(without_lease, with_lease)[1] == [Done()] * 10
+
+    @pytest.mark.parametrize("end_lease", [False, True])
+    def test_the_holder_of_a_lease_does_not_wait_for_another_one(
+        self, store: Store, end_lease: bool
+    ) -> None:
+        """Two holders that commit to both references would wait for each other."""
+        write(store, create("a", "0"))
+        write(store, create("b", "0"))
+        writes = [commit("a", "0", "1"), commit("b", "0", "1")]
+        with store.lease("a") as token, store.lease("b"):
+            start = monotonic()
+            assert store.commit(writes, lease=token, end_lease=end_lease) == [Done(), Done()]
+            assert monotonic() - start < LEASE / 2
 
     def test_readers_see_a_write_completely_or_not_at_all(self, store: Store) -> None:
         """Two references move together, so one listing must show them equal."""

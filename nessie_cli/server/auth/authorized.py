@@ -32,6 +32,7 @@ from nessie_cli.repository.log_filter import ENTRIES, LogFilter, SearchedCommit,
 from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth import rules
+from nessie_cli.server.auth.reached import ReachedHistory
 from nessie_cli.server.auth.renames import Renames
 from nessie_cli.server.auth.rights import Rights, Visibility
 from nessie_cli.server.auth.typed_keys import TypedKeys
@@ -138,9 +139,9 @@ class AuthorizedRepository(ReadableRepository):
         """Returns the reference through which the caller sees a commit. Raises `NotAllowed`."""
         return self._at(revision)[1]
 
-    def renames(self, branch: str) -> Renames:
+    def renames(self, branch: str, history: ReachedHistory) -> Renames:
         """Returns the renames of a branch, also of keys that the caller may not read."""
-        return Renames(self._inner, branch)
+        return Renames(self._inner, branch, history)
 
     def ways_to(self, hash_: str) -> Iterator[str]:
         """Returns `Visibility.ways` of a commit. Raises `NotAllowed` for a hidden one."""

@@ -86,8 +86,8 @@ class Policy:
         self._ways: dict[str, list[str]] = {}
         """References through which the caller sees a commit, by its hash."""
 
-    def before(self, change: Change[Any]) -> None:
-        """Raises `NotAllowed` if the caller may not request a change, in any state."""
+    def before(self, change: Change[Any], history: ReachedHistory) -> None:
+        """Raises `NotAllowed` if the caller may not request a change at all, or `LongHistory`."""
         checks = self._rights.checks()
         if isinstance(change, Commit):
             branch = self._name(change.branch)
@@ -111,7 +111,7 @@ class Policy:
         checks.done()
         self._source_of(change)
         if isinstance(change, Commit):
-            self._check_origins(change)
+            self._check_origins(change, history)
 
     def on(self, draft: Draft[Any], history: ReachedHistory) -> None:
         """Raises `NotAllowed` if the caller may not make a draft, or see a repeated commit.
@@ -276,13 +276,14 @@ class Policy:
         needed = rules.DELETE_ENTITY if isinstance(operation, Delete) else rules.READ_CONTENT_KEY
         checks.note(needed, branch, key, allowed=self._rights.may_somehow(needed, branch, key))
 
-    def _check_origins(self, change: Commit) -> None:
+    def _check_origins(self, change: Commit, history: ReachedHistory) -> None:
         """Checks that the caller may read each restored content where it was.
 
         Otherwise the answer would show whether it was there. Under another key than that, it is
         renamed: the rules for the old key would not protect its folder any longer. The same holds
         for the last key that it had on the branch.
         """
+        history.begin()
         through: dict[str, str] = {}
         branch, renames = self._name(change.branch), None
         for put in change.operations:
@@ -300,7 +301,7 @@ class Policy:
                 self._rights.require(rules.READ_ROWS, through[origin.hash], origin.key, type_)
             if origin.key != put.key:
                 self._rights.require(rules.DELETE_ENTITY, branch, origin.key, type_)
-            renames = renames or self._reading.renames(branch)
+            renames = renames or self._reading.renames(branch, history)
             last = renames.last_key(put.content.id or "", origin.key)
             if last != put.key and not self._rights.may(rules.DELETE_ENTITY, branch, last, type_):
                 # The caller may not know this key.

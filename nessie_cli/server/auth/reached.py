@@ -19,6 +19,8 @@ MOST_CHECKED = 200
 """The most commits and changes that the writing thread checks: they take about 50 ms."""
 _VISITED = 0.1
 """How much a visited commit counts. A search also visits those that are reachable already."""
+_READ = 0.2
+"""How much a commit counts that is read to follow a restored content."""
 
 EARLY_DRAFTS = 3
 """How often a write that takes long is drafted beside other writers, if its branch moves."""
@@ -60,6 +62,8 @@ class ReachedHistory:
     def __init__(self) -> None:
         self.most: int | None = MOST_CHECKED
         self.source = ""
+        self.last_keys: dict[str, dict[tuple[str, ContentKey], ContentKey]] = {}
+        """The last keys of restored contents, by the HEAD of the branch, their ids and a key."""
         self._checked: dict[str, _Checked] = {}
         self._count = 0.0
 
@@ -71,6 +75,10 @@ class ReachedHistory:
         """Counts a commit that a search visits. Raises `LongHistory`; the search is never over."""
         self.count(_VISITED)
         return False
+
+    def read(self, number: int) -> None:
+        """Counts commits that are read to follow a restored content. Raises `LongHistory`."""
+        self.count(_READ * number)
 
     def count(self, number: float) -> None:
         """Counts commits and changes that are checked. Raises `LongHistory` beyond the limit."""

@@ -6,17 +6,26 @@ from nessie_cli.errors import NotAllowed
 from nessie_cli.model import ContentKey, LogEntry, Put
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
+from nessie_cli.server.auth.reached import ReachedHistory
 
 _MOST_READ = 20_000
 """The most commits that are read for a request. Ten operations count as another one."""
 
 
 class Renames:
-    """Follows contents through the renames of a branch. Reads a bounded number of commits."""
+    """Follows contents through the renames of a branch. Reads a bounded number of commits.
 
-    def __init__(self, repository: ReadableRepository, branch: str) -> None:
+    `history` remembers the last keys of contents at this HEAD, so that they are not read again.
+    """
+
+    def __init__(
+        self, repository: ReadableRepository, branch: str, history: ReachedHistory
+    ) -> None:
         self._repository = repository
-        self._head = Revision(None, repository.reference(branch).hash)
+        head = repository.reference(branch).hash
+        self._head = Revision(None, head)
+        self._history = history
+        self._last_keys = history.last_keys.setdefault(head, {})
         self._moves: dict[str, dict[str, ContentKey]] = {}
         """The keys of content ids that a commit put, by commit."""
         self._read = 0
@@ -24,8 +33,15 @@ class Renames:
     def last_key(self, content_id: str, key: ContentKey) -> ContentKey:
         """Returns the last key of a content that had `key` once, which may be the same.
 
-        Raises `NotAllowed` after too many reads.
+        Raises `NotAllowed` after too many reads, and `LongHistory` before that on the writing
+        thread.
         """
+        place = (content_id, key)
+        if place not in self._last_keys:
+            self._last_keys[place] = self._followed(content_id, key)
+        return self._last_keys[place]
+
+    def _followed(self, content_id: str, key: ContentKey) -> ContentKey:
         while (removal := self._removal(content_id, key)) is not None:
             moved = self._moved(removal).get(content_id)
             if moved is None:
@@ -57,5 +73,6 @@ class Renames:
 
     def _count(self, number: int) -> None:
         self._read += number
+        self._history.read(number)
         if self._read > _MOST_READ:
             raise NotAllowed("the commit restores contents with too many changes; restore fewer")

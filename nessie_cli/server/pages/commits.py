@@ -9,6 +9,7 @@ from nessie_cli.inspection.comparison import first_changes
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.changes import CHANGES, MOST_CHANGES, shown_changes
+from nessie_cli.server.pages.history import MOST_NAMES
 from nessie_cli.server.pages.listings import listing
 from nessie_cli.server.pages.table_access import TableAccess
 
@@ -30,7 +31,7 @@ def _commit(access: TableAccess, call: PageCall) -> Reply:
         f"Commit {entry.hash[:12]}",
         at=at,
         entry=entry,
-        names=list(islice(names, 20)),
+        names=list(islice(names, MOST_NAMES)),
         numbers=tally(first.changes),
         is_cut=first.is_cut,
         most=MOST_CHANGES,

@@ -23,6 +23,8 @@ from nessie_cli.wire import keys
 
 COMMITS = 50
 """The commits of one page."""
+MOST_NAMES = 20
+"""The most references that are named at a commit."""
 _MOST_LANES = 64
 """The lanes that go on to the next page: many proxies refuse addresses of more than 8 KiB."""
 _HASH = re.compile("[0-9a-f]{64}")
@@ -62,7 +64,7 @@ class Lanes(NamedTuple):
 
 
 class CommitRow(NamedTuple):
-    """A commit with its lane and lines, and the references at it."""
+    """A commit with its lane and lines, and all references at it."""
 
     entry: LogEntry
     lane: int
@@ -92,7 +94,7 @@ def _history(call: PageCall) -> Reply:
     lanes, ended = _continued(Lanes(graph.lanes, is_reserved))
     return call.page(
         "history.html", f"History of {at.name or at.hash[:12]}", at=at, rows=rows,
-        after=lanes.token, ended=ended, is_first=not call.text("after"),
+        most_names=MOST_NAMES, after=lanes.token, ended=ended, is_first=not call.text("after"),
         searched=None, author="", message="", key="",
     )  # fmt: skip
 
@@ -117,7 +119,7 @@ def _filtered(call: PageCall, at: Reference, author: str, message: str, key: str
     return call.page(
         "history.html", f"Commits of {at.name or at.hash[:12]}", at=at,
         rows=[CommitRow(entry, 0, (), 0, names.get(entry.hash, ())) for entry in search.entries],
-        after=search.place.token if search.has_more else "", ended=[],
+        most_names=MOST_NAMES, after=search.place.token if search.has_more else "", ended=[],
         is_first=start.time is None, searched=search if search.is_cut else None,
         author=author, message=message, key=key,
     )  # fmt: skip

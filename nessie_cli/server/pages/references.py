@@ -59,14 +59,16 @@ def _deleted(call: PageCall) -> str:
 
 def _newest_first(call: PageCall, type_: ReferenceType) -> Listing[tuple[Reference, LastCommit]]:
     pattern = (call.text("q") or "").lower()
-    references = [
-        (each, _last(call, each))
+    # A subject can have a megabyte, so those of all references are not kept.
+    timed = [
+        (each, _last(call, each).time)
         for each in call.repository.references(type_)
         if pattern in each.name.lower()
     ]
-    references.sort(key=lambda pair: pair[1].time or _NEVER, reverse=True)
-    references.sort(key=lambda pair: pair[0].name != call.default_branch)
-    return listing(call, references)
+    timed.sort(key=lambda pair: pair[1] or _NEVER, reverse=True)
+    timed.sort(key=lambda pair: pair[0].name != call.default_branch)
+    page = listing(call, timed)
+    return page.with_rows([(each, _last(call, each)) for each, _ in page.rows])
 
 
 def _last(call: PageCall, reference: Reference) -> LastCommit:

@@ -219,7 +219,7 @@ class Call:
         assert self._access is not None, "a handler that writes is called by `plan`"
         policy, drafting = self._access.policy, self._access.drafting
         if policy is not None:
-            policy.before(change)
+            policy.before(change, self.history)
         draft = drafting.draft(change, submission or self.submission)
         self.repeated = draft.repeated
         if policy is not None:
@@ -296,10 +296,11 @@ class Call:
             self._access = None
 
     def _check_history(self, change: Change[Any]) -> None:
-        """Checks on this thread the commits that a change makes reachable."""
+        """Checks on this thread the commits that a change makes reachable, and those behind it."""
         self.history.most = None
         access = self._open()
         if access.policy is not None:
+            access.policy.before(change, self.history)
             access.policy.on(access.drafting.draft(change, self.submission), self.history)
 
     def is_seen(self, draft: Draft[Any], repository: StoreRepository) -> bool:
@@ -366,7 +367,8 @@ class Call:
         """Raises `NotAllowed` if the caller may not make this change, before it is drafted."""
         policy = self._open().policy
         if policy is not None:
-            policy.before(change)
+            self.history.most = None
+            policy.before(change, self.history)
 
     @cached_property
     def submission(self) -> ChangeSubmission:

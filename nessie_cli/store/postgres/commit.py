@@ -25,7 +25,7 @@ from psycopg import pq
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
 from nessie_cli.store.chain import chain_of_setting
 from nessie_cli.store.postgres.errors import RETRIED, failure, is_about_text, unstorable
-from nessie_cli.store.postgres.lease import END
+from nessie_cli.store.postgres.lease import END, HeldLease
 from nessie_cli.store.postgres.location import Location
 from nessie_cli.store.postgres.pool import Pool, PostgresConnection, Statement
 from nessie_cli.store.postgres.rows import (
@@ -110,10 +110,10 @@ class Committer:
     def commit(
         self,
         writes: Sequence[Write],
-        leased: PostgresConnection | None = None,
+        lease: HeldLease | None = None,
         end_lease: bool = False,
     ) -> list[Outcome]:
-        """Decides writes in order. `leased` is the connection that holds the caller's lease.
+        """Decides writes in order. `lease` is that of the caller.
 
         All waits together take at most the patience of the pool.
         """
@@ -122,15 +122,18 @@ class Committer:
         deadline = time.monotonic() + self._pool.patience
         while True:
             try:
-                with self._lent(leased, deadline) as connection:
-                    last = _END if leased is not None and end_lease else ()
-                    return self._commit(connection, deadline, writes, objects, last)
+                with self._lent(lease, deadline) as connection:
+                    last = _END if lease is not None and end_lease else ()
+                    respected = None if lease is None else lease.name
+                    return self._commit(
+                        connection, deadline, writes, objects, last, respected=respected
+                    )
             except _AnswerLost as lost:
                 if self._is_done(lost, writes[0].request.id, deadline):
                     return lost.outcomes
-                if leased is None or time.monotonic() > deadline:
+                if lease is None or time.monotonic() > deadline:
                     raise failure(self._url, lost.cause) from lost.cause
-                leased = None
+                lease = None
             except RETRIED as error:
                 if time.monotonic() > deadline:
                     raise failure(self._url, error) from error
@@ -138,18 +141,16 @@ class Committer:
             except (psycopg.Error, UnicodeEncodeError, DamagedRow) as error:
                 if is_about_text(error):
                     raise unstorable(self._url) from error
-                if leased is None or not leased.closed or time.monotonic() > deadline:
+                if lease is None or not lease.connection.closed or time.monotonic() > deadline:
                     raise failure(self._url, error) from error
                 # The lease has ended, and its connection with it. Go on without one.
-                leased = None
+                lease = None
 
     @contextmanager
-    def _lent(
-        self, leased: PostgresConnection | None, until: float
-    ) -> Iterator[PostgresConnection]:
-        if leased is not None:
-            leased.longest_wait = self._pool.limit(until)
-            yield leased
+    def _lent(self, lease: HeldLease | None, until: float) -> Iterator[PostgresConnection]:
+        if lease is not None:
+            lease.connection.longest_wait = self._pool.limit(until)
+            yield lease.connection
         else:
             with self._pool.connection(writing=True, until=until) as connection:
                 yield connection
@@ -161,9 +162,12 @@ class Committer:
         writes: Sequence[Write],
         objects: Sequence[Sequence[PackedObject]],
         last: Sequence[Statement],
+        *,
+        respected: str | None,
     ) -> list[Outcome]:
+        """Decides writes. `last` ends the lease. `respected` is its name, None to respect all."""
         with _rolled_back_after_errors(connection):
-            state = _LockedState(connection, self._pool.location, writes)
+            state = _LockedState(connection, self._pool.location, writes, respected)
             outcomes = [state.decision.decide(write) for write in writes]
             if not state.decision.done:
                 connection.send([("ROLLBACK", ()), *last])
@@ -237,14 +241,19 @@ class _LockedState:
     """
 
     def __init__(
-        self, connection: PostgresConnection, location: Location, writes: Sequence[Write]
+        self,
+        connection: PostgresConnection,
+        location: Location,
+        writes: Sequence[Write],
+        respected: str | None,
     ) -> None:
         needs = Needs(writes)
         moves = [move for write in writes for move in write.moves]
         # A reference that does not exist has no row to lock.
         created = Texts(sorted({move.name for move in moves if move.before is None}))
         changed = [chain_of_setting(name) for write in writes for name in write.settings]
-        shared, exclusive = _locks(location, writes, sorted(needs.references), created)
+        leases = sorted(needs.references) if respected is None else [respected]
+        shared, exclusive = _locks(location, writes, leases, created)
         statements: dict[str, Statement] = {
             "begin": ("BEGIN", ()),
             "shared": (_LOCK_SHARED, (shared,)),
@@ -309,10 +318,13 @@ class _LockedState:
 
 
 def _locks(
-    location: Location, writes: Sequence[Write], names: Sequence[str], created: Sequence[str | None]
+    location: Location,
+    writes: Sequence[Write],
+    leases: Sequence[str],
+    created: Sequence[str | None],
 ) -> tuple[Numbers, Numbers]:
     """Returns the keys of the shared and of the exclusive locks of writes."""
-    shared = Numbers(location.lock_key(f"lease {name}") for name in names[:_LEASES_HEEDED])
+    shared = Numbers(location.lock_key(f"lease {name}") for name in leases[:_LEASES_HEEDED])
     buckets = sorted({location.lock_key(f"new {name}") % _BUCKETS for name in created})
     exclusive = Numbers(location.lock_key(f"new {bucket}") for bucket in buckets)
     if any(write.settings for write in writes):

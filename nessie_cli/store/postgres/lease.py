@@ -1,8 +1,9 @@
 """Leases: exclusive advisory locks, each held by a connection of its own.
 
 PostgreSQL grants a lock in order of arrival. Commits take the lock of each moved reference in
-shared mode, so they wait for the holder, except on the holder's own connection. The server ends a
-lease by ending its connection once that was idle for `LEASE` seconds.
+shared mode, so they wait for the holder. The holder of a lease waits for no other one: two holders
+that commit to both references would wait for each other. The server ends a lease by ending its
+connection once that was idle for `LEASE` seconds.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import psycopg
 
@@ -27,13 +29,21 @@ END = "pg_advisory_unlock_all(), set_config('idle_session_timeout', '0', false)"
 """The expressions that end the lease of a connection."""
 
 
+class HeldLease(NamedTuple):
+    """A lease: the name of its reference, and the connection that holds it in a process."""
+
+    name: str
+    connection: PostgresConnection
+    process: int
+
+
 class Leases:
     """The leases of one process."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._free = threading.BoundedSemaphore(pool.location.pool_size)
-        self._held: dict[str, tuple[int, PostgresConnection]] = {}
+        self._held: dict[str, HeldLease] = {}
 
     @contextmanager
     def hold(self, name: str) -> Iterator[str]:
@@ -55,12 +65,12 @@ class Leases:
         """Forgets a lease that a statement on its connection has ended."""
         self._held.pop(token, None)
 
-    def connection(self, token: str) -> PostgresConnection | None:
-        """Returns the connection that holds a lease, or None if the lease has ended."""
-        process, connection = self._held.get(token, (0, None))
-        if connection is None or process != os.getpid() or not is_usable(connection):
+    def held(self, token: str) -> HeldLease | None:
+        """Returns a lease, or None if it has ended."""
+        lease = self._held.get(token)
+        if lease is None or lease.process != os.getpid() or not is_usable(lease.connection):
             return None
-        return connection
+        return lease
 
     def _begin(self, connection: PostgresConnection, name: str) -> str:
         wait, lease = (f"{int(seconds * 1000)}ms" for seconds in (WAIT, LEASE))
@@ -74,12 +84,12 @@ class Leases:
             connection.close()
             raise failure(self._pool.location.url, error) from error
         token = os.urandom(8).hex()
-        self._held[token] = (os.getpid(), connection)
+        self._held[token] = HeldLease(name, connection, os.getpid())
         return token
 
     def _end(self, connection: PostgresConnection, token: str) -> None:
-        process, _ = self._held.pop(token, (0, None))
-        if process != os.getpid():
+        lease = self._held.pop(token, None)
+        if lease is None or lease.process != os.getpid():
             # There is none, it has ended, or it is that of a parent process.
             return
         try:

@@ -350,7 +350,7 @@ class PostgresStore:
         if sum(len(stored.data) for write in writes for stored in write.objects) > _LARGE:
             self.put(stored for write in writes for stored in write.objects)
             writes = [_without_objects(write) for write in writes]
-        outcomes = self._committer.commit(writes, self._leases.connection(lease), end_lease)
+        outcomes = self._committer.commit(writes, self._leases.held(lease), end_lease)
         if end_lease:
             self._leases.ended(lease)
         return outcomes

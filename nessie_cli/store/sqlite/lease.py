@@ -62,10 +62,13 @@ def give_back(cursor: apsw.Cursor, name: str, token: str) -> None:
 
 
 def leased(cursor: apsw.Cursor, names: Iterable[str], token: str) -> bool:
-    """Returns whether another ticket than `token` holds a lease of one of these references."""
+    """Returns whether a caller with a ticket waits for the lease of one of these references.
+
+    The holder of one of them waits for no other: two holders would wait for each other.
+    """
     now = time.time()
-    holders = [_tickets(cursor, name, now)[:1] for name in names]
-    return any(holder and holder[0][0] != token for holder in holders)
+    holders = {tickets[0][0] for name in names if (tickets := _tickets(cursor, name, now))}
+    return bool(holders) and token not in holders
 
 
 def _tickets(cursor: apsw.Cursor, name: str, now: float) -> list[tuple[str, float]]:

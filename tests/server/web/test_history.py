@@ -167,3 +167,13 @@ def test_every_line_goes_on_in_the_next_row(browser: Browser, merged):
     for above, below in itertools.pairwise(rows):
         ends = {line["x2"] for line in above if line["y2"] == "100%"}
         assert ends == {line["x1"] for line in below if line["y1"] == "0%"}
+
+
+def test_a_commit_names_some_of_its_references(browser, repository):
+    append(repository, "main", "t")
+    head = repository.reference("main").hash
+    for number in range(50):
+        repository.create_reference(ReferenceType.TAG, f"v{number}", head)
+    page = browser.get("/ui/history")
+    assert len([link for link in page.links if link.startswith("/ui/history?ref=v")]) == 19
+    assert "and 31 more" in page.text

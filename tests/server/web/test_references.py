@@ -1,5 +1,8 @@
 """The pages of branches, tags and the reflog, and their forms."""
 
+import tracemalloc
+
+from nessie_cli.inspection import undo
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
 
 
@@ -36,6 +39,22 @@ def test_long_lists_of_branches_are_paged(browser, repository):
         url = page.next
     assert len(listed) == len(set(listed)) == 121
     assert len(browser.get("/ui/branches?q=B00").forms) > 10
+
+
+def test_only_the_subjects_of_one_page_are_in_memory(browser, repository):
+    table = Put(ContentKey(("t",)), IcebergTable(id=None, metadata_location="file:/t.json"))
+    repository.commit("main", [table], CommitMeta(f"{'x' * 200_000}\nbody"))
+    head = repository.reference("main").hash
+    for number in range(150):
+        repository.create_reference(ReferenceType.BRANCH, f"b{number:03}", head)
+    browser.get("/ui/branches")
+    tracemalloc.start()
+    try:
+        assert "of 151" in browser.get("/ui/branches").text
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 18_000_000
 
 
 def test_a_branch_is_created_renamed_and_deleted(browser, repository):
@@ -230,3 +249,23 @@ def test_the_pages_of_an_empty_store_link_to_no_commit(browser, repository):
         assert shown.status == 200
         links = [link for link in shown.links if link.startswith("/ui/commit")]
         assert [link for link in links if browser.get(link).status != 200] == [], page
+
+
+def test_undoing_a_rename_does_not_read_the_operations_after_it(repository, monkeypatch):
+    head = commit(repository)
+    repository.create_reference(ReferenceType.BRANCH, "old", head)
+    repository.rename_reference("old", "new", expected_hash=head)
+    for number in range(30):
+        commit(repository, "main", f"t{number}")
+    numbers, read = [], type(repository).reflog
+
+    def counted(self, *arguments, **options):
+        for entry in read(self, *arguments, **options):
+            numbers.append(entry.number)
+            yield entry
+
+    monkeypatch.setattr(type(repository), "reflog", counted)
+    for name in ("old", "new"):
+        numbers.clear()
+        assert undo.plan(repository, name).verb == "renamed"
+        assert len(numbers) < 6
