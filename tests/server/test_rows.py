@@ -21,12 +21,13 @@ from nessie_cli.errors import NessieError
 from nessie_cli.iceberg.row_diff.answer import RowAnswer
 from nessie_cli.iceberg.row_diff.contents import changed_rows
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
-from nessie_cli.model import IcebergTable
+from nessie_cli.model import CommitMeta, Delete, IcebergTable, IcebergView, Put
 from nessie_cli.server.runtime.row_request import RowLimits, RowRequest
 from tests.server.client import Client
 from tests.server.row_files import move_out, path_of
 from tests.server.row_server import (
     DIFF,
+    KEY,
     LIMITS,
     OURS,
     ROWS,
@@ -155,6 +156,22 @@ def test_rows_need_a_right_of_their_own_on_both_states(tmp_path: Path) -> None:
             refused = guarded.as_(role, role).get(ROWS, **OURS)
             refused.expect(403, "'READ_ROWS' is not allowed", "on content 'db.t'")
             assert "warehouse" not in refused.body["message"]
+
+
+def test_the_rows_of_a_table_need_the_right_for_tables_if_its_key_had_a_view(
+    tmp_path: Path,
+) -> None:
+    with guarded_rows(tmp_path, DIFF, "op == 'READ_ROWS' && contentType == 'ICEBERG_VIEW'") as (
+        guarded,
+        server,
+    ):
+        place = server.table("dev").metadata_location.replace(".metadata.json", "-v.metadata.json")
+        view = IcebergView(metadata_location=place, version_id=1, schema_id=0)
+        for operation in (Delete(KEY), Put(KEY, view)):
+            server.repository.commit("main", [operation], CommitMeta("a view"))
+        client = guarded.as_("ann")
+        for path in (ROWS, "/api/v2/trees/dev/rows/main?key=db.t"):
+            client.get(path, **OURS).expect(403, "'READ_ROWS' is not allowed", "'db.t'")
 
 
 def test_what_a_caller_may_not_see_does_not_exist(tmp_path: Path) -> None:

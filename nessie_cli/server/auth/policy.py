@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
 
 _HASH = r"[0-9a-fA-F]{64}"
+_Keys = Collection[ContentKey]
 _MOST_WAYS = 16
 """How many references are tried through which the caller may read a commit."""
 
@@ -86,14 +87,19 @@ class Policy:
         self._ways: dict[str, list[str]] = {}
         """References through which the caller sees a commit, by its hash."""
 
-    def before(self, change: Change[Any], history: ReachedHistory) -> None:
-        """Raises `NotAllowed` if the caller may not request a change at all, or `LongHistory`."""
+    def before(
+        self, change: Change[Any], history: ReachedHistory, new: _Keys | None = None
+    ) -> None:
+        """Raises `NotAllowed` if the caller may not request a change at all, or `LongHistory`.
+
+        `new` are the keys that a handler has found free; None if it has not looked them up.
+        """
         checks = self._rights.checks()
         if isinstance(change, Commit):
             branch = self._name(change.branch)
             checks.need(rules.COMMIT_CHANGE_AGAINST_REFERENCE, branch)
             for operation in change.operations:
-                self._check_operation(checks, branch, operation)
+                self._check_operation(checks, branch, operation, new)
         elif isinstance(change, Merge | Transplant):
             checks.need(rules.COMMIT_CHANGE_AGAINST_REFERENCE, self._name(change.branch))
         elif isinstance(change, CreateReference):
@@ -241,36 +247,27 @@ class Policy:
         """Returns whether the caller may choose the location of a table or view."""
         return self._rights.may(rules.CHOOSE_LOCATION, self._name(branch), key, content_type)
 
-    def may_put(self, branch: str, key: ContentKey, content_type: str, *, exists: bool) -> bool:
-        """Returns whether the caller may commit a content that exists, or a new one."""
-        name = self._name(branch)
-        needed = rules.UPDATE_ENTITY if exists else rules.CREATE_ENTITY
-        return self._rights.may(rules.COMMIT_CHANGE_AGAINST_REFERENCE, name) and self._rights.may(
-            needed, name, key, content_type
-        )
-
     def check_may_read_table(self, branch: str, key: ContentKey) -> None:
         """Raises `NotAllowed` unless the caller may read a table on a branch."""
         name = self._name(branch)
         self._rights.require(rules.READ_ENTITY_VALUE, name, key, IcebergTable.type)
-
-    def check_may_update_table(self, branch: str, key: ContentKey) -> None:
-        """Raises `NotAllowed` unless the caller may commit a new state of a table on a branch."""
-        name = self._name(branch)
-        self._rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, name)
-        self._rights.require(rules.UPDATE_ENTITY, name, key, IcebergTable.type)
 
     # -- checks ----------------------------------------------------------------------------
     def _name(self, name: str) -> str:
         """Returns the name for rules: `-` is the default branch."""
         return self._default_branch if name == "-" else name
 
-    def _check_operation(self, checks: Checks, branch: str, operation: Operation) -> None:
+    def _check_operation(
+        self, checks: Checks, branch: str, operation: Operation, new: _Keys | None
+    ) -> None:
         """Checks an operation, whatever its key contains: no conflict reveals a hidden key."""
         key = operation.key
         if isinstance(operation, Put):
             type_ = operation.content.type_name
-            if not self._rights.may(rules.UPDATE_ENTITY, branch, key, type_):
+            if new is not None:
+                needed = rules.CREATE_ENTITY if key in new else rules.UPDATE_ENTITY
+                checks.need(needed, branch, key, type_)
+            elif not self._rights.may(rules.UPDATE_ENTITY, branch, key, type_):
                 checks.need(rules.CREATE_ENTITY, branch, key, type_)
             return
         needed = rules.DELETE_ENTITY if isinstance(operation, Delete) else rules.READ_CONTENT_KEY

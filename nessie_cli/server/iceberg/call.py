@@ -419,17 +419,25 @@ class IcebergCall(Call):
 
     def may_commit_to(self, key: ContentKey, *, exists: bool) -> bool:
         """Whether the caller may update a table of this key, or create it if it does not exist."""
-        if not self.may_write_to(self.state().reference):
-            return False
+        state, table = self.state(), IcebergTable(metadata_location="any")
         if protecting(self._catalog.repository.config().settings, self._branch, MERGE_ONLY):
             return False
-        policy = self._open().policy
-        return policy is None or policy.may_put(self._branch, key, IcebergTable.type, exists=exists)
+        with suppress(NotAllowed):
+            self.check_may_put(state, key, table, exists=exists)
+            return True
+        return False
 
-    def check_may_put(self, state: State, key: ContentKey, content: Content) -> None:
-        """Raises `NotAllowed` if the caller may not put a content of this type on the branch."""
+    def check_may_put(
+        self, state: State, key: ContentKey, content: Content, *, exists: bool | None = None
+    ) -> None:
+        """Raises `NotAllowed` if the caller may not put a content of this type on the branch.
+
+        `exists` is whether the key has a content that is updated. If that is unknown (None), the
+        right to do either is enough.
+        """
         self._check_writable(state.reference)
-        self.check_rights(Commit(state.reference.name, [Put(key, content)], CommitMeta("")))
+        commit = Commit(state.reference.name, [Put(key, content)], CommitMeta(""))
+        self.check_rights(commit, None if exists is None else () if exists else (key,))
 
     # -- changing ----------------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ def _staged(call: IcebergCall, key: ContentKey, body: Document) -> Answer | Repl
     Creates the table's folders on a local disk, because DuckDB does not.
     """
     state = call.state()
-    call.check_may_put(state, key, IcebergTable(metadata_location="staged"))
+    call.check_may_put(state, key, IcebergTable(metadata_location="staged"), exists=False)
     table_uuid = call.staged_uuid(state, key)
     document = _new_document(call, state, key, body, table_uuid)
     call.files.make_folders(document[LOCATION])
@@ -117,7 +117,9 @@ def register_table(call: IcebergCall) -> Answer | Reply:
         there = state.content(key)
         if not (overwrite and isinstance(there, IcebergTable)):
             need_free(state, key, TABLE)
-        call.check_may_put(state, key, IcebergTable(metadata_location=location))
+        # Only the file, which is read then, says whether an existing table is updated or replaced.
+        exists = None if isinstance(there, IcebergTable) else False
+        call.check_may_put(state, key, IcebergTable(metadata_location=location), exists=exists)
         content, document = registered(call, key, location, IcebergTable)
         if not isinstance(there, IcebergTable):
             return call.proposal(state, f"register table {key}", [Put(key, content)])

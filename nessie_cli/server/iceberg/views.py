@@ -86,9 +86,8 @@ def register_view(call: IcebergCall) -> Answer | Reply:
 
     def make(state: State) -> Proposal[CommitResult] | None:
         need_free(state, key, VIEW)
-        call.check_may_put(
-            state, key, IcebergView(metadata_location=location, version_id=1, schema_id=0)
-        )
+        view = IcebergView(metadata_location=location, version_id=1, schema_id=0)
+        call.check_may_put(state, key, view, exists=False)
         content, _ = registered(call, key, location, IcebergView)
         return call.proposal(state, f"register view {key}", [Put(key, content)])
 

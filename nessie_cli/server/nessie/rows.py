@@ -184,8 +184,9 @@ def _tables(
         raise ContentNotFound(
             f"Could not find content for key '{after[1].plain}' in both references", after[1]
         )
-    type_ = next(content.type_name for content in contents if content is not None)
-    for hash_, key in sides:
+    types = [content.type_name for content in contents if content is not None]
+    # A key can have had a content of another type. An absent side has the type of the other one.
+    for (hash_, key), type_ in zip(sides, (types[0], types[-1]), strict=True):
         require_rows(repository, Revision(None, hash_), key, type_)
     old, new = (content if isinstance(content, IcebergTable) else None for content in contents)
     if old is None and new is None:

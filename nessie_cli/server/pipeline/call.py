@@ -25,6 +25,7 @@ from nessie_cli.model import (
     CommitResult,
     ContentKey,
     IcebergTable,
+    Put,
     Unchanged,
 )
 from nessie_cli.model.keys import MAX_ELEMENTS, MAX_LENGTH
@@ -250,7 +251,7 @@ class Call:
                 return None
             if proposal.content_ids:
                 self.submission.choose_content_ids(proposal.content_ids)
-            self.check_rights(proposal.change)
+            self.check_rights(proposal.change, proposal.content_ids if proposal.files else None)
             proposal.write()
             try:
                 answer = self.commit(proposal.change)
@@ -359,16 +360,15 @@ class Call:
 
     def check_may_update_table(self, branch: str, key: ContentKey) -> None:
         """Raises `NotAllowed` if the caller may not commit a new state of a table."""
-        policy = self._open().policy
-        if policy is not None:
-            policy.check_may_update_table(branch, key)
+        put = Put(key, IcebergTable(metadata_location="any"))
+        self.check_rights(Commit(branch, [put], CommitMeta("")), ())
 
-    def check_rights(self, change: Change[Any]) -> None:
-        """Raises `NotAllowed` if the caller may not make this change, before it is drafted."""
+    def check_rights(self, change: Change[Any], new: Collection[ContentKey] | None = None) -> None:
+        """Raises `NotAllowed` if the caller may not make this change. See `Policy.before`."""
         policy = self._open().policy
         if policy is not None:
             self.history.most = None
-            policy.before(change, self.history)
+            policy.before(change, self.history, new)
 
     @cached_property
     def submission(self) -> ChangeSubmission:

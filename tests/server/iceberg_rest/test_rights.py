@@ -11,6 +11,7 @@ import pytest
 from msgspec import structs
 
 from nessie_cli.iceberg.warehouses.configuration import from_options
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.server.auth.gate import Security, open_gate
 from tests.server.guarding import Guarded, write_rules
@@ -109,6 +110,39 @@ def test_a_refused_write_leaves_no_file(server: Ruled) -> None:
     assert error_of(ada.create("db", "u")) == FORBIDDEN
     assert error_of(ada.set_properties("db", "t")) == FORBIDDEN
     assert server.served.files() == files
+
+
+@pytest.mark.parametrize("right", ["UPDATE_ENTITY", "CREATE_ENTITY"])
+def test_no_file_is_written_before_the_right_to_do_so_is_checked(
+    server: Ruled, monkeypatch: pytest.MonkeyPatch, right: str
+) -> None:
+    """Updating does not include creating, nor the other way round."""
+    server.admin.view("db", "v")
+    server.rule(f"{READ} || op in ['COMMIT_CHANGE_AGAINST_REFERENCE', '{right}']")
+    ada = server.on(server.as_("ada"))
+    files, written = sorted(server.served.folder.rglob("*")), list[str]()
+    monkeypatch.setattr(MetadataFiles, "write", lambda _, location, __: written.append(location))
+    if right == "UPDATE_ENTITY":
+        unread = {"metadata-location": f"file://{server.served.folder}/none.metadata.json"}
+        answers = [
+            ada.create("db", "u"),
+            ada.create("db", "u", **{"stage-create": True}),
+            ada.view("db", "w"),
+            ada.post("/namespaces/db/register", {"name": "u", **unread}),
+            ada.post("/namespaces/db/register-view", {"name": "w", **unread}),
+        ]
+    else:
+        change = {"action": "set-properties", "updates": {"a": "b"}}
+        asked = {"requirements": [], "updates": [change]}
+        table = {"identifier": {"namespace": ["db"], "name": "t"}, **asked}
+        answers = [
+            ada.set_properties("db", "t"),
+            ada.post("/namespaces/db/views/v", asked),
+            ada.post("/transactions/commit", {"table-changes": [table]}),
+        ]
+    assert [error_of(answer) for answer in answers] == [FORBIDDEN] * len(answers)
+    assert not written
+    assert sorted(server.served.folder.rglob("*")) == files
 
 
 def test_rights_can_be_limited_to_a_branch_and_a_namespace(server: Ruled) -> None:
