@@ -486,6 +486,17 @@ def test_a_field_of_a_trailer_has_no_effect(server_url, field, at_once):
         assert [number for _, number in read_answers(connection, 3)] == [0, 1, 2]
 
 
+def test_bytes_that_follow_a_head_at_once_are_bytes_of_its_body(server_url):
+    """The event loop may read them before the application has got the request."""
+    body = chunks(KEYS)[:-2] + b"content-length: 5\r\n\r\n"
+    data = request(0, "POST", CONTENTS, CHUNKED, body)
+    for _ in range(40):
+        with connected(server_url) as connection:
+            for at in range(len(data)):
+                connection.sendall(data[at : at + 1])
+            assert [number for _, number in read_answers(connection, 1)] == [0]
+
+
 def test_a_malformed_trailer_is_refused(server_url):
     body = chunks(KEYS)[:-2] + b"a b: c\r\n d\r\n\r\n"
     with connected(server_url) as connection:

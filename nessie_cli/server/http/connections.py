@@ -132,6 +132,7 @@ class ClientConnection(asyncio.Protocol):
         self._has_target = False
         self._is_full = False
         self._is_ended = False
+        self._is_starting = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by the event loop."""
@@ -238,6 +239,7 @@ class ClientConnection(asyncio.Protocol):
         """Hands on a part, and returns its size."""
         if self._body is not None and self._body.is_ended:
             self._body = None
+        is_head = self._body is None or self._body.is_unclear
         if self._body is None or self._body.is_unclear:
             size = min(_part_size(self._rest, most), len(self._rest))
             self._head_bytes += size
@@ -253,6 +255,11 @@ class ClientConnection(asyncio.Protocol):
         if self._body is not None and self._body.trailers:
             part = _with_renamed(part, self._body.trailers)
         self._protocol.data_received(part)
+        if is_head and part.endswith(b"\n"):
+            # Perhaps the end of a head. The event loop may read again before the application runs,
+            # which uvicorn has scheduled and which begins the body.
+            self._is_starting = True
+            asyncio.get_running_loop().call_soon(self._has_started)
         if (
             self._head_bytes > LONGEST_HEAD
             or self._head_lines > MOST_LINES
@@ -261,6 +268,10 @@ class ClientConnection(asyncio.Protocol):
             # A head, or the lines of a body, are too long.
             self._refuse(_TOO_LONG)
         return size
+
+    def _has_started(self) -> None:
+        self._is_starting = False
+        self._wait()
 
     def _count_broken(self, size: int) -> None:
         """Counts the broken percent signs of the first line of a head, before it is parsed."""
@@ -282,6 +293,7 @@ class ClientConnection(asyncio.Protocol):
         return (
             bool(self._rest)
             and not self._is_paused
+            and not self._is_starting
             and (self._body is None or not self._body.is_ended or self._is_answered)
             # A closed connection gets no more answers.
             and not self._transport.is_closing()
