@@ -15,7 +15,7 @@ def batched(items: Iterable[T], size: int, first: int | None = None) -> Iterator
     With `first`, the first one has so many items, and each next one twice as many, up to `size`.
     """
     iterator = iter(items)
-    now = min(first or size, size)
-    while batch := list(islice(iterator, now)):
+    length = min(first or size, size)
+    while batch := list(islice(iterator, length)):
         yield batch
-        now = min(2 * now, size)
+        length = min(2 * length, size)

@@ -11,7 +11,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-def _one(value: Any) -> int:  # noqa: ARG001 - the interface
+def _unweighted(value: Any) -> int:  # noqa: ARG001 - the interface
     return 1
 
 
@@ -23,7 +23,7 @@ class BoundedCache(Generic[K, V]):
     """
 
     def __init__(
-        self, limit: int, size_of: Callable[[V], int] = _one, largest: int | None = None
+        self, limit: int, size_of: Callable[[V], int] = _unweighted, largest: int | None = None
     ) -> None:
         self._limit = limit
         self._size_of = size_of

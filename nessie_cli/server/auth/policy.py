@@ -380,8 +380,8 @@ class Policy:
     ) -> NotAllowed | None:
         """Returns an error unless the caller may list and read the newly reachable commits.
 
-        Commits that were checked completely for this caller or request are not read again, unless
-        a table of this caller's has rows that the caller may read on a target only.
+        Commits that were checked completely for this request or an earlier one of this caller are
+        not read again, unless one has a table whose rows the caller may read on a target only.
         """
         targets = [target.name for target in draft.targets]
         new_keys = self._new_keys(draft)

@@ -239,7 +239,7 @@ class ClientConnection(asyncio.Protocol):
         """Hands on a part, and returns its size."""
         if self._body is not None and self._body.is_ended:
             self._body = None
-        is_head = self._body is None or self._body.is_unclear
+        is_head = True
         if self._body is None or self._body.is_unclear:
             size = min(_part_size(self._rest, most), len(self._rest))
             self._head_bytes += size
@@ -250,6 +250,7 @@ class ClientConnection(asyncio.Protocol):
                 self._refuse(_MALFORMED)
                 return size
         else:
+            is_head = False
             size = self._body.take(self._rest[:most])
         part, self._rest = self._rest[:size], self._rest[size:]
         if self._body is not None and self._body.trailers:
@@ -259,7 +260,7 @@ class ClientConnection(asyncio.Protocol):
             # Perhaps the end of a head. The event loop may read again before the application runs,
             # which uvicorn has scheduled and which begins the body.
             self._is_starting = True
-            asyncio.get_running_loop().call_soon(self._has_started)
+            asyncio.get_running_loop().call_soon(self._application_started)
         if (
             self._head_bytes > LONGEST_HEAD
             or self._head_lines > MOST_LINES
@@ -269,7 +270,7 @@ class ClientConnection(asyncio.Protocol):
             self._refuse(_TOO_LONG)
         return size
 
-    def _has_started(self) -> None:
+    def _application_started(self) -> None:
         self._is_starting = False
         self._wait()
 

@@ -13,19 +13,22 @@ from nessie_cli.iceberg.builder.values import Document
 
 _RUNS = "PyIceberg would run the code that it names"
 _SIGNS = "PyIceberg would send its token there"
-_URI = "uri"
-OBEYED = {
+REFUSED = {
     "py-io-impl": _RUNS,
     "s3.retry-strategy-impl": _RUNS,
     "write.py-location-provider.impl": _RUNS,
-    # Its signer sends the token to a path below the first of these URLs.
     "s3.signer.uri": _SIGNS,
-    _URI: _SIGNS,
     "s3.signer.endpoint": _SIGNS,
     "s3.signer": "PyIceberg would send its token to a server that signs requests",
 }
-"""The properties, and what each would do."""
-_MARKS = (b"\\u", *(name.encode() for name in OBEYED if name != _URI))
+"""The properties that no client may set, and what each would do."""
+OBEYED = (*REFUSED, "uri")
+"""The properties that no client gets.
+
+PyIceberg's signer sends the token to `uri` if there is no `s3.signer.uri`. Flink's connector sets
+`uri` in each table that it creates: the URI of its catalog.
+"""
+_MARKS = (b"\\u", *map(str.encode, REFUSED))
 """What the text of metadata with such a property contains. JSON can escape each character."""
 _URI_MEMBER = re.compile(rb'"uri"\s*+(?::|\Z)')
 """The member `uri` of an object, also cut off behind its name. Columns have this name, too."""
@@ -35,7 +38,7 @@ _STEP, _LONGEST = 1 << 20, max(map(len, OBEYED)) + len('""')
 def check_properties(document: Document, base: Document | None = None) -> None:
     """Raises `InvalidInput` if new metadata sets such a property. That of `base` may stay."""
     given, before = _properties(document), _properties(base or {})
-    for name, effect in OBEYED.items():
+    for name, effect in REFUSED.items():
         if name in given and given[name] != before.get(name):
             raise InvalidInput(f"properties: {name} must not be set: {effect}")
 

@@ -11,7 +11,7 @@ from msgspec import structs
 from pyiceberg.catalog.rest import RestCatalog
 
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
-from nessie_cli.server.iceberg.obeyed_properties import _STEP, OBEYED, may_be_in
+from nessie_cli.server.iceberg.obeyed_properties import _STEP, OBEYED, REFUSED, may_be_in
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, staged_updates
 
 
@@ -33,7 +33,7 @@ def with_properties(table: Path, properties: dict[str, str]) -> str:
     return f"file://{file}"
 
 
-@pytest.mark.parametrize("name", OBEYED)
+@pytest.mark.parametrize("name", REFUSED)
 def test_no_table_gets_such_a_property(
     main: IcebergClient, served: Lake, table: Path, name: str
 ) -> None:
@@ -55,6 +55,26 @@ def test_no_table_gets_such_a_property(
         status, _ = error_of(answer)
         assert (status, name in answer.body["error"]["message"]) == (400, True), answer.body
     assert served.repository.reference("main").hash == before
+
+
+def test_tables_of_flinks_connector_are_created_and_answered_without_the_uri(
+    main: IcebergClient, table: Path
+) -> None:
+    """The connector makes all options of its table properties, also those of its catalog."""
+    options = {"connector": "iceberg", "catalog-type": "rest", "uri": "http://elsewhere"}
+    created = main.create("db", "flink", properties=options)
+    location = created.body["metadata-location"]
+    registration = {"name": "r", "metadata-location": location}
+    for answer in (
+        created,
+        main.load("db", "flink"),
+        main.set_properties("db", "flink"),
+        main.post("/namespaces/db/register", registration),
+    ):
+        assert answer.status == 200, answer.body
+        properties = answer.body["metadata"]["properties"]
+        assert properties.items() >= {"connector": "iceberg", "catalog-type": "rest"}.items()
+        assert "uri" not in properties
 
 
 def test_a_table_that_has_them_is_loaded_without(
