@@ -31,7 +31,6 @@ LONGEST_ROW = 65 << 20
 SQLite refuses to read a longer one, which another program has written.
 """
 _LONGEST_NAP = 0.008
-_CACHE_KIB = 16_000
 LOG_PAGES = 4_000
 """The pages of the log (16 MB) after which it is written back, and again after as many more."""
 
@@ -40,10 +39,7 @@ _CHECKPOINT_PATIENCE = 0.25
 _LOG_KEPT = 64 << 20  # bytes; after a large load SQLite's log file is cut back to this
 
 # synchronous = FULL: an acknowledged commit survives a power failure.
-_SETUP = (
-    f"PRAGMA synchronous = FULL; PRAGMA cache_size = -{_CACHE_KIB}; PRAGMA journal_size_limit ="
-    f" {_LOG_KEPT}"
-)
+_SETUP = f"PRAGMA synchronous = FULL; PRAGMA journal_size_limit = {_LOG_KEPT}"
 
 
 class Session:
