@@ -1,7 +1,8 @@
 """Properties of tables that PyIceberg obeys at the expense of its user.
 
 PyIceberg's client of this API imports and calls what some properties in the metadata of a table
-name, and sends the token of its user to another. Everybody who writes a table chooses these.
+name, and sends the token of its user and its requests for files to others: they override the
+settings of its user. Everybody who writes a table chooses these.
 """
 
 from __future__ import annotations
@@ -22,17 +23,19 @@ REFUSED = {
     "s3.signer": "PyIceberg would send its token to a server that signs requests",
 }
 """The properties that no client may set, and what each would do."""
-OBEYED = (*REFUSED, "uri")
-"""The properties that no client gets.
+_URI = "uri"
+STORAGE = ("s3.", "gcs.", "adls.", "hf.", "hdfs.", "client.")
+"""How the options of a storage begin, such as its endpoint, its proxy and secrets.
 
-PyIceberg's signer sends the token to `uri` if there is no `s3.signer.uri`. Flink's connector sets
-`uri` in each table that it creates: the URI of its catalog.
+No client gets these, nor `uri`, to which PyIceberg's signer sends the token if there is no
+`s3.signer.uri`. They may be set: Flink's connector sets the options of its catalog in each table
+that it creates.
 """
-_MARKS = (b"\\u", *map(str.encode, REFUSED))
+_MARKS = (b"\\u", *map(str.encode, REFUSED), *(f'"{start}'.encode() for start in STORAGE))
 """What the text of metadata with such a property contains. JSON can escape each character."""
 _URI_MEMBER = re.compile(rb'"uri"\s*+(?::|\Z)')
 """The member `uri` of an object, also cut off behind its name. Columns have this name, too."""
-_STEP, _LONGEST = 1 << 20, max(map(len, OBEYED)) + len('""')
+_STEP, _LONGEST = 1 << 20, max(map(len, REFUSED)) + len('""')
 
 
 def check_properties(document: Document, base: Document | None = None) -> None:
@@ -58,10 +61,14 @@ def without_obeyed(document: Document) -> Document:
     A table from elsewhere may have them. A commit sends only changes, so they stay in its metadata.
     """
     properties = _properties(document)
-    if not any(name in properties for name in OBEYED):
+    harmless = {name: value for name, value in properties.items() if not _is_obeyed(name)}
+    if len(harmless) == len(properties):
         return document
-    harmless = {name: value for name, value in properties.items() if name not in OBEYED}
     return {**document, "properties": harmless}
+
+
+def _is_obeyed(name: str) -> bool:
+    return name in REFUSED or name == _URI or name.startswith(STORAGE)
 
 
 def _properties(document: Document) -> Document:
