@@ -381,9 +381,12 @@ class Draft(Generic[A]):
         )
 
     def changes_of(
-        self, commit: str, brought: Collection[ContentKey | bytes] | None = None
+        self,
+        commit: str,
+        brought: Collection[ContentKey | bytes] | None = None,
+        most: int | None = None,
     ) -> list[PastChange]:
-        """Returns the changes of an existing commit.
+        """Returns the changes of an existing commit, with `most` at most as many.
 
         With `brought`, only those of these keys and content ids. Costs a read, none for contents.
         """
@@ -391,7 +394,7 @@ class Draft(Generic[A]):
         objects = self.effect.objects
         changes = [
             (KeyChange(objects, key, None, record), content_id_of(record))
-            for key, record in operations_of(objects, objects.commit(bytes.fromhex(commit)))
+            for key, record in operations_of(objects, objects.commit(bytes.fromhex(commit)), most)
             if brought is None or decode_key(key) in brought or content_id_of(record) in brought
         ]
         return [PastChange(change.key, change.type_after, id_) for change, id_ in changes]
