@@ -70,7 +70,8 @@ def plan_of_draft(
 ) -> Plan[A | None]:
     """Returns a plan for the writing thread that writes a draft.
 
-    Its answer is None if the draft is stale. `is_seen` returns whether the caller still sees its source.
+    Its answer is None if the draft is stale. `is_seen` returns whether the caller still sees its
+    source.
     """
     drafts = [drafted]
 
