@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from heapq import merge
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -65,13 +66,18 @@ def contents_at(
         yield decode_key(key), content
 
 
-def operations_of(objects: Objects, commit: StoredCommit) -> list[tuple[bytes, bytes]]:
-    """Returns a commit's operations: key and record, which has the flag `DELETED` if deleted."""
+def operations_of(
+    objects: Objects, commit: StoredCommit, most: int | None = None
+) -> list[tuple[bytes, bytes]]:
+    """Returns a commit's operations: key and record, which has the flag `DELETED` if deleted.
+
+    With `most`, returns only the first ones of many, without reading the others.
+    """
     stored = commit.operations
     if not stored:
         return []
     if len(stored) == len(NO_COMMIT):
-        return list(tree.scan(objects, stored))
+        return list(islice(tree.scan(objects, stored), most))
     node = decode_node(stored)
     return [(key, node.slice(index)) for index, key in enumerate(node.keys)]
 

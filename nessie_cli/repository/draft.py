@@ -27,6 +27,7 @@ from nessie_cli.kernel.forms import (
 from nessie_cli.kernel.objects import DecodedObject, Objects, Values
 from nessie_cli.model import Conflict, Content, ContentKey, Operation, ReferenceType
 from nessie_cli.model.progress import Progress
+from nessie_cli.model.references import MAX_NAME_LENGTH
 from nessie_cli.repository.changes import Change, Commit, Merge, RenameReference, Transplant
 from nessie_cli.store.base import View
 from nessie_cli.store.records import StoredSettings, Write
@@ -381,9 +382,12 @@ class Draft(Generic[A]):
         )
 
     def changes_of(
-        self, commit: str, brought: Collection[ContentKey | bytes] | None = None
+        self,
+        commit: str,
+        brought: Collection[ContentKey | bytes] | None = None,
+        most: int | None = None,
     ) -> list[PastChange]:
-        """Returns the changes of an existing commit.
+        """Returns the changes of an existing commit, with `most` at most as many.
 
         With `brought`, only those of these keys and content ids. Costs a read, none for contents.
         """
@@ -391,7 +395,7 @@ class Draft(Generic[A]):
         objects = self.effect.objects
         changes = [
             (KeyChange(objects, key, None, record), content_id_of(record))
-            for key, record in operations_of(objects, objects.commit(bytes.fromhex(commit)))
+            for key, record in operations_of(objects, objects.commit(bytes.fromhex(commit)), most)
             if brought is None or decode_key(key) in brought or content_id_of(record) in brought
         ]
         return [PastChange(change.key, change.type_after, id_) for change, id_ in changes]
@@ -421,6 +425,8 @@ A value lists rules separated by commas: `no-delete` (neither deleted nor rename
 branches has). The rest of the name is that of a branch or tag, or a glob such as `release/*`. All
 matching settings apply.
 """
+_MOST_WILDCARDS = 16
+"""The most `*` and `[` of a pattern. The expression for thousands takes seconds to compile."""
 NO_DELETE = "no-delete"
 NO_REWIND = "no-rewind"
 MERGE_ONLY = "merge-only"
@@ -503,11 +509,21 @@ def protecting(settings: Mapping[str, str], reference: str, rule: str) -> str | 
 
 
 def check_protection(name: str, value: str | None) -> None:
-    """Raises `InvalidInput` for a protection setting with an unknown rule or without a pattern."""
+    """Raises `InvalidInput` for a protection setting with a wrong rule or pattern.
+
+    Each writer compares its reference with all patterns, so a pattern must not take long.
+    """
     if not name.startswith(PROTECTION) or value is None:
         return
     if name == PROTECTION:
         raise InvalidInput(f"setting {name!r} names no branch; write {PROTECTION}main")
+    pattern = name[len(PROTECTION) :]
+    if len(pattern) > MAX_NAME_LENGTH or sum(map(pattern.count, "*[")) > _MOST_WILDCARDS:
+        raise InvalidInput(
+            f"setting {name[:100]!r}: the pattern has more than {MAX_NAME_LENGTH:,} characters,"
+            f" or {_MOST_WILDCARDS} of * and [",
+            hint="protect the branches with several shorter patterns",
+        )
     unknown = [rule for rule in _rules(value) if rule not in RULES]
     if unknown or not _rules(value):
         raise InvalidInput(

@@ -203,7 +203,9 @@ class CommitReplay:
         objects = self._objects
         commit = objects.commit(id_)
         roots = [root_of(objects, commit.parents[0]), root_of(objects, self.head), commit.root]
-        keys = [key for key, _ in operations_of(objects, commit)]
+        most = self._submission.most_changes
+        operations = operations_of(objects, commit, None if most is None else most + 1)
+        keys = [key for key, _ in operations]
         self._check_size(commit, len(keys), alone=alone)
         before, target, after = (tree.get(objects, root, keys) for root in roots)
         # A deletion of an absent key changes nothing.

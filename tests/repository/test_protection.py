@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from nessie_cli import connect
-from nessie_cli.errors import InvalidInput, NotAllowed
+from nessie_cli.errors import InvalidInput, NotAllowed, WriteRefused
 from nessie_cli.model import CommitMeta, ContentKey, MergeBehavior, Namespace, Put, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import (
@@ -79,11 +79,26 @@ def test_a_merge_only_branch_accepts_only_merges(repository: Repository) -> None
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("protect.main", "no-deletion"), ("protect.main", " , "), ("protect.", "no-delete")],
+    [
+        ("protect.main", "no-deletion"),
+        ("protect.main", " , "),
+        ("protect.", "no-delete"),
+        (f"protect.{'*a' * 17}", "no-delete"),
+        (f"protect.{'[a]' * 17}", "no-delete"),
+        (f"protect.{'a' * 1025}", "no-delete"),
+    ],
 )
 def test_an_invalid_protection_is_refused(repository: Repository, name: str, value: str) -> None:
     with pytest.raises(InvalidInput, match="protect"):
         repository.put_setting(name, value)
+
+
+def test_the_longest_pattern_protects(repository: Repository) -> None:
+    repository.put_setting(f"protect.{'*' * 16}main{'?' * 1004}", "no-delete")
+    repository.put_setting(f"protect.{'*' * 16}", "no-delete")
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    with pytest.raises(WriteRefused, match="protected"):
+        repository.delete_reference("dev", expected_hash=repository.reference("dev").hash)
 
 
 def in_conflict(repository: Repository) -> None:

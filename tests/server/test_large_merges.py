@@ -12,7 +12,7 @@ from nessie_cli.server.auth.gate import Catalog
 from nessie_cli.server.http.streams import LogEntryCache
 from nessie_cli.server.nessie.v2.writing import post_merge
 from nessie_cli.server.pipeline.call import Call
-from nessie_cli.server.pipeline.pipeline import MOST_CHANGES
+from nessie_cli.server.pipeline.drafting import MOST_CHANGES
 from tests.server.client import Client
 from tests.server.processes import started
 from tests.server.test_memory import resident

@@ -276,17 +276,16 @@ def test_a_request_that_writes_files_is_checked_on_its_own_thread(catalog: Catal
 
 
 class ResettingWriter(WritingThread):
-    """A writing thread that has a branch reset before each write."""
+    """A writing thread that has a branch reset to an older commit before each write."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, heads: list[str]) -> None:
         super().__init__(cast(StoreRepository, catalog.repository))
         self._catalog = catalog
-        self._heads = [catalog.hash("target"), catalog.hash("other")]
+        self._heads = heads
 
     def run(self, *arguments: Any) -> Any:
-        self._heads.reverse()
         head = self._catalog.hash("target")
-        self._catalog.repository.assign_reference("target", self._heads[0], expected_hash=head)
+        self._catalog.repository.assign_reference("target", self._heads.pop(), expected_hash=head)
         return super().run(*arguments)
 
 
@@ -294,10 +293,9 @@ def test_resetting_a_branch_does_not_move_the_check_to_the_writing_thread(
     catalog: Catalog,
 ) -> None:
     catalog.branch("other")
-    catalog.write("target", {"c": 4})
-    catalog.write("other", {"d": 5})
+    heads = [catalog.write("other", {f"d{n}": 1000 + n}) for n in range(EARLY_DRAFTS + 2)]
     catalog.commit("dev", *(put_key(f"t{number}", table_of(number)) for number in range(250)))
-    writer = ResettingWriter(catalog)
+    writer = ResettingWriter(catalog, heads)
     served = ServedCatalog(
         cast(StoreRepository, catalog.repository), "main", LogEntryCache(), writer=writer
     )

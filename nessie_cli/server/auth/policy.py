@@ -398,7 +398,7 @@ class Policy:
             for commit in draft.reached_commits(remembered.heads, history.visit):
                 for operation in (rules.LIST_COMMIT_LOG, rules.READ_ENTRIES):
                     self._rights.require(operation, through)
-                changes = draft.changes_of(commit)
+                changes = draft.changes_of(commit, most=history.enough)
                 history.count(1 + len(changes))
                 self._require_all(through, commit, changes)
                 tables = list(self._without_rows(through, changes))

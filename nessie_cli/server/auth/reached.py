@@ -86,6 +86,11 @@ class ReachedHistory:
         if self.most is not None and self._count > self.most:
             raise LongHistory
 
+    @property
+    def enough(self) -> int | None:
+        """The number of changes that is certainly beyond the limit; None without a limit."""
+        return None if self.most is None else max(0, int(self.most - self._count)) + 1
+
     def is_new(self, through: str) -> bool:
         """Returns whether no commits were checked that the caller sees through a reference."""
         return through not in self._checked

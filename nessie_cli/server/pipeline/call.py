@@ -36,8 +36,9 @@ from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import CallerAccess, Catalog
 from nessie_cli.server.auth.policy import check_locations
-from nessie_cli.server.auth.reached import EARLY_DRAFTS, MOST_CHECKED, LongHistory, ReachedHistory
+from nessie_cli.server.auth.reached import MOST_CHECKED, ReachedHistory
 from nessie_cli.server.http.messages import Reply, read_json
+from nessie_cli.server.pipeline.drafting import draft_beside, write_change
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
 from nessie_cli.wire.large_json import MOST_VALUES, free
@@ -273,36 +274,28 @@ class Call:
     def commit(self, change: Change[A]) -> A:
         """Commits a change together with other writes of the server, and waits for it.
 
-        Only for the threads of requests that write files. Raises `WriteRefused` for `NotAllowed`.
+        A large one is drafted on this thread. Only for the threads of requests that write files.
+        Raises `WriteRefused` for `NotAllowed`.
         """
         assert self._catalog.writer is not None, "only a server writes files"
         of_branch: Change[Any] = change
         assert isinstance(of_branch, Commit | Merge | Transplant)
+        prefetch = (of_branch.branch, self.request_id or "")
+        run = self._catalog.writer.run
 
-        def plan(repository: StoreRepository) -> Planned[A]:
-            self.history.most = MOST_CHECKED
+        def plan(repository: StoreRepository, most_changes: int | None = None) -> Planned[A]:
+            self.submission.most_changes = most_changes
             return self.plan(repository, lambda call: call.submit(change))
 
-        write = partial(self._catalog.writer.run, plan, (of_branch.branch, self.request_id or ""))
+        draft = partial(draft_beside, self._catalog.repository, plan, self.history, prefetch)
+        self.history.most = MOST_CHECKED
         try:
-            for _ in range(EARLY_DRAFTS):
-                with suppress(LongHistory):
-                    return write()
-                self._check_history(change)
-            return write()
+            return write_change(change, lambda each: run(each, prefetch), plan, draft, self.is_seen)
         except NotAllowed as error:
             # Rights and rules are checked on the draft.
             raise WriteRefused(error.message, hint=error.hint) from None
         finally:
             self._access = None
-
-    def _check_history(self, change: Change[Any]) -> None:
-        """Checks on this thread the commits that a change makes reachable, and those behind it."""
-        self.history.most = None
-        access = self._open()
-        if access.policy is not None:
-            access.policy.before(change, self.history)
-            access.policy.on(access.drafting.draft(change, self.submission), self.history)
 
     def is_seen(self, draft: Draft[Any], repository: StoreRepository) -> bool:
         """Returns `Policy.is_seen` of a draft, in the state that is written."""

@@ -23,14 +23,13 @@ from http import HTTPStatus
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nessie_cli.errors import NessieError, NotFound, NotInMemory
-from nessie_cli.repository.draft import Draft, LargeMerge
+from nessie_cli.errors import NessieError, NotInMemory
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import Admission, Catalog, Gate, Hosts
 from nessie_cli.server.auth.local import LocalLogin
 from nessie_cli.server.auth.oidc import OidcLogin
-from nessie_cli.server.auth.reached import EARLY_DRAFTS, MOST_CHECKED, LongHistory
+from nessie_cli.server.auth.reached import EARLY_DRAFTS
 from nessie_cli.server.http.failures import AnswerDropped, ClientGone, HttpFault, Unavailable
 from nessie_cli.server.http.messages import (
     JSON,
@@ -55,6 +54,12 @@ from nessie_cli.server.http.messages import (
 )
 from nessie_cli.server.http.streams import ListingBody
 from nessie_cli.server.pipeline.call import Answer, Call
+from nessie_cli.server.pipeline.drafting import (
+    MOST_CHANGES,
+    draft_beside,
+    plan_if_small,
+    plan_of_draft,
+)
 from nessie_cli.server.pipeline.exchange import AccessLog, Exchange
 from nessie_cli.server.pipeline.failures import stopped_error
 from nessie_cli.server.pipeline.reads import Made, Read, Reads, may_be_cached, read_key
@@ -81,8 +86,6 @@ if TYPE_CHECKING:
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-MOST_CHANGES = 500
-"""The most changes of a merge that is drafted on the writing thread: they take about 50 ms."""
 LONG = ("filter", "scan-commits")
 """The query parameters of reads that can take seconds: short reads do not wait for them."""
 _WITHOUT_BODY = frozenset({204, 304})
@@ -165,45 +168,25 @@ class Job(NamedTuple):
         return QueuedWrite(self.read_body, self._planned, self.failure, large, self.call.prefetch)
 
     def write_if_small(self) -> QueuedWrite:
-        """Returns the request for the writing thread; the answer is None if that takes long.
-
-        So it does for a merge of many changes, and if many commits become reachable.
-        """
-
-        def plan(repository: StoreRepository) -> Planned[Any]:
-            try:
-                return self._planned(repository, most_changes=MOST_CHANGES)
-            except (LargeMerge, LongHistory):
-                return Planned(None)
-
+        """Returns the request for the writing thread; the answer is None if that takes long."""
+        plan = plan_if_small(partial(self._planned, most_changes=MOST_CHANGES))
         return self.write(large=False)._replace(plan=plan)
 
     def draft(self, repository: StoreRepository) -> Planned[Reply]:
         """Drafts and answers the request without the writing thread. An error is an answer."""
-        drafts: list[Planned[Reply]] = []
 
-        def plan(state: StoreRepository) -> Planned[None]:
+        def plan(state: StoreRepository) -> Planned[Reply]:
             self.read_body()
-            drafts.append(self._planned(state))
-            return Planned(None)
+            return self._planned(state)
 
-        prefetch = [self.call.prefetch] if self.call.prefetch is not None else []
-        self.call.history.most = None
-        [error] = repository.commit_all([plan], prefetch=prefetch)
-        self.call.history.most = MOST_CHECKED
-        return Planned(self.failure(error)) if isinstance(error, Exception) else drafts[0]
+        try:
+            return draft_beside(repository, plan, self.call.history, self.call.prefetch)
+        except Exception as error:  # noqa: BLE001 - every failure becomes an answer
+            return Planned(self.failure(error))
 
     def write_drafted(self, drafted: Planned[Reply], *, large: bool) -> QueuedWrite:
         """Returns a draft for the writing thread; the answer is None if the draft is stale."""
-        drafts = [drafted]
-
-        def plan(repository: StoreRepository) -> Planned[Any]:
-            # Called a second time if the store has found the draft stale.
-            draft = drafts.pop() if drafts else None
-            if draft and draft.draft and _is_current(draft.draft, repository):
-                return draft if self.call.is_seen(draft.draft, repository) else Planned(None)
-            return Planned(None)
-
+        plan = plan_of_draft(drafted, self.call.is_seen)
         return self.write(large=large)._replace(plan=plan)
 
     def _planned(
@@ -213,18 +196,6 @@ class Job(NamedTuple):
         return self.call.plan(
             repository, lambda call: self.reply(call.answer(self.endpoint.handler))
         )
-
-
-def _is_current(draft: Draft[Any], repository: StoreRepository) -> bool:
-    """Returns whether the references of a draft have not moved. The store compares the rest."""
-    return all(_head(repository, each.name) == each.before for each in draft.references)
-
-
-def _head(repository: StoreRepository, name: str) -> str | None:
-    try:
-        return repository.reference(name).hash
-    except NotFound:
-        return None
 
 
 def _reply_of(answer: Answer | Reply) -> Reply:
