@@ -3,9 +3,19 @@
 from collections.abc import Iterator
 
 from nessie_cli.inspection.changes import ChangeKind, ContentChange
-from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, KeyRange, LogEntry
-from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    ChangedKey,
+    Content,
+    ContentKey,
+    KeyRange,
+    LogEntry,
+)
+from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 from nessie_cli.revisions import Revision
+
+_FEW = 100
+"""The number of keys up to which a diff of them is less work than a diff of all."""
 
 
 def history_of_key(
@@ -65,7 +75,17 @@ def _partner(
     """Returns the other key of a rename in this commit: the old key if `came`, else the new one."""
     # The first commit may load many contents, and it cannot contain a rename.
     content_id = content.id if content and entry.parent != NO_ANCESTOR else None
-    for item in repository.diff(entry.parent, entry.hash) if content_id else ():
+    # A commit can change 100,000 keys, and contents are read for few of them.
+    keys = [
+        change.key
+        for change in (repository.changed_keys(entry) if content_id else ())
+        if change.key != key and _may_have(change, content_id, before=came)
+    ]
+    if not keys:
+        return None
+    before_it, after_it = Revision(None, entry.parent), Revision(None, entry.hash)
+    few = KeyRange(keys=tuple(keys)) if len(keys) <= _FEW else ALL_KEYS
+    for item in repository.diff(before_it, after_it, few):
         side, other = (item.before, item.after) if came else (item.after, item.before)
         if (
             item.key != key
@@ -75,3 +95,12 @@ def _partner(
         ):
             return item.key
     return None
+
+
+def _may_have(change: ChangedKey, content_id: str | None, *, before: bool) -> bool:
+    """Whether a key may have a content id before the commit, or has it after the commit."""
+    has_it = change.content_id == content_id
+    if before:
+        # The id before an update is mostly the id after it, but a key can get another content.
+        return change.before and has_it != change.after
+    return change.after and has_it

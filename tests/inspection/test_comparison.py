@@ -1,6 +1,7 @@
 """Changes and comparisons as values, read from a repository without a command line."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,11 @@ from nessie_cli.inspection.fields import Difference, changed_fields, changed_lab
 from nessie_cli.inspection.key_history import history_of_key
 from nessie_cli.inspection.last_changes import last_changes
 from nessie_cli.inspection.references import containing, is_only_way_to, merged, sort_references
-from nessie_cli.model import KeyRange
+from nessie_cli.model import Delete, DiffEntry, KeyRange, Put
+from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import create
 from nessie_cli.revisions import Revision, RevisionRange
-from tests.repository.vocabulary import NS, Catalog, key
+from tests.repository.vocabulary import NS, Catalog, key, put, table
 
 
 @pytest.fixture
@@ -97,6 +99,45 @@ def test_the_history_of_a_key_and_the_last_change_of_each(catalog: Catalog) -> N
         (first, "a"),
     ]
     assert last == {"b": first, "c": second}
+
+
+@pytest.mark.parametrize("others", [0, 1, 150])
+def test_the_history_of_keys_that_one_commit_exchanges_and_moves(
+    catalog: Catalog, others: int
+) -> None:
+    names = [f"o{number:03}" for number in range(others)]
+    catalog.write("main", {"a": 1, "b": 2, "c": 3, "d": 4, **dict.fromkeys(names, 5)})
+    a, b, c, d = (catalog.repository.content("main", key(name)) for name in "abcd")
+    last = catalog.commit(
+        "main",
+        Put(key("a"), b, a),
+        Put(key("b"), a, b),
+        Delete(key("c")),
+        Put(key("d"), c, d),
+        *(put(name, table(6, catalog.repository.content("main", key(name)).id)) for name in names),
+        *(put(f"n{number}", table(7)) for number in range(others)),
+    )
+    newest = {
+        name: next(history_of_key(catalog.repository, last, key(name)))[1].keys for name in "abcd"
+    }
+    assert newest == {"a": "b -> a", "b": "a -> b", "c": "c -> d", "d": "c -> d"}
+
+
+def test_the_history_of_a_key_reads_no_content_of_others_that_a_commit_created(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.write("main", {"a": 1})
+    last = catalog.write("main", {f"t{number}": number for number in range(300)})
+    items, diff = [], LocalRepository.diff
+
+    def recorded(repository: LocalRepository, *arguments: Any, **named: Any) -> Iterator[DiffEntry]:
+        for item in diff(repository, *arguments, **named):
+            items.append(item)
+            yield item
+
+    monkeypatch.setattr(LocalRepository, "diff", recorded)
+    (change,) = (change for _, change in history_of_key(catalog.repository, last, key("t7")))
+    assert (change.kind, len(items)) == (ChangeKind.CREATED, 1)
 
 
 def test_references_by_the_commits_that_they_contain(catalog: Catalog) -> None:
