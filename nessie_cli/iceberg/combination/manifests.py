@@ -103,10 +103,22 @@ class _ListedMembers(Struct):
     first_row_id: int | None = None
 
 
+class _Pair(Struct):
+    """A value for a column. Avro maps with integer keys are lists of pairs."""
+
+    key: int
+    value: Any
+
+
+_OfColumns = dict[Any, Any] | list[_Pair] | None
+
+
 class _FileMembers(Struct):
     """The members of a file in a manifest that decisions depend on."""
 
     file_path: str
+    file_format: str
+    file_size_in_bytes: int
     record_count: Annotated[int, Meta(ge=0)]
     partition: dict[str, Any] | None
     content: int | None = None
@@ -114,8 +126,10 @@ class _FileMembers(Struct):
     content_size_in_bytes: int | None = None
     referenced_data_file: str | None = None
     first_row_id: int | None = None
-    lower_bounds: Any = None
-    upper_bounds: Any = None
+    equality_ids: list[int] | None = None
+    column_sizes: _OfColumns = None
+    lower_bounds: _OfColumns = None
+    upper_bounds: _OfColumns = None
 
 
 class _EntryMembers(Struct):
@@ -306,14 +320,14 @@ def _referenced(file: Row) -> str | None:
     return lower.decode() if lower is not None and lower == upper else None
 
 
-def bound(bounds: Any, field: int) -> bytes | None:
-    """Returns the bound of a column. Avro maps with integer keys are lists of pairs."""
+def bound(bounds: Any, field: int) -> Any:
+    """Returns the bound of a column, or its value in another map of a file."""
     pairs = (
         bounds.items()
         if isinstance(bounds, dict)
         else ((pair["key"], pair["value"]) for pair in bounds or ())
     )
-    return next((value for key, value in pairs if int(key) == field), None)
+    return next((value for key, value in pairs if str(key) == str(field)), None)
 
 
 # -- writing --------------------------------------------------------------------------------------
