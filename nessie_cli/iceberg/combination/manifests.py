@@ -44,6 +44,7 @@ _STATISTICS = frozenset(
     {*_DECIDING, "column_sizes", "value_counts", "nan_value_counts", "distinct_counts"}
 )
 """The members of a file with a value for each column: most of the memory of a manifest."""
+_OfColumns = dict[Any, Any] | list[dict[str, Any]] | None
 
 
 class Status(IntEnum):
@@ -103,24 +104,14 @@ class _ListedMembers(Struct):
     first_row_id: int | None = None
 
 
-class _Pair(Struct):
-    """A value for a column. Avro maps with integer keys are lists of pairs."""
-
-    key: int
-    value: Any
-
-
-_OfColumns = dict[Any, Any] | list[_Pair] | None
-
-
 class _FileMembers(Struct):
     """The members of a file in a manifest that decisions depend on."""
 
     file_path: str
-    file_format: str
-    file_size_in_bytes: int
     record_count: Annotated[int, Meta(ge=0)]
     partition: dict[str, Any] | None
+    file_format: str = ""
+    file_size_in_bytes: int = 0
     content: int | None = None
     content_offset: int | None = None
     content_size_in_bytes: int | None = None
