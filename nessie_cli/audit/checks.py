@@ -9,6 +9,7 @@ https://iceberg.apache.org/spec/#table-metadata-fields and https://iceberg.apach
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock
 from typing import Any, NamedTuple
 
 from nessie_cli.audit.findings import AuditFinding, ContentAudit, FindingKind, Holder
@@ -22,6 +23,8 @@ from nessie_cli.model import UDF, Content, ContentKey, DeltaLakeTable, IcebergTa
 
 _MOST_HOLDERS = 5
 """How many keys a message names."""
+_parsing = Lock()
+"""Held while a document is in memory: it can take thousands of times as much as its file."""
 
 
 def audit_content(key: ContentKey, content: Content, files: Files) -> ContentAudit:
@@ -98,15 +101,23 @@ class _Check:
         where = content.metadata_location
         self.looked_at += 1
         try:
-            document = parse_document(self._files.read(where), where)
-            check_metadata(document)
+            data = self._files.read(where)
+            with _parsing:
+                snapshot = self._snapshot_in(data, content)
         except (InvalidInput, StoreUnavailable) as error:
             self.failed(where, error, FindingKind.METADATA_MISSING, FindingKind.METADATA_UNREADABLE)
             return
-        self._document(content, document)
+        if snapshot is not None:
+            self._snapshot(where, snapshot)
 
-    def _document(self, content: IcebergTable | IcebergView, document: Document) -> None:
+    def _snapshot_in(self, data: bytes, content: IcebergTable | IcebergView) -> Document | None:
+        """Checks a metadata file, and returns the snapshot of the content, if it is there.
+
+        Raises `InvalidInput` for an invalid file.
+        """
         where = content.metadata_location
+        document = parse_document(data, where)
+        check_metadata(document)
         in_file = content_of(document, where)
         if type(in_file) is not type(content):
             names = {IcebergTable: "a table", IcebergView: "a view"}
@@ -116,15 +127,14 @@ class _Check:
                 f"is the metadata of {names[type(in_file)]}, but the content is "
                 f"{names[type(content)]}",
             )
-            return
+            return None
         uuid = document.get("table-uuid" if isinstance(content, IcebergTable) else "view-uuid")
         self.uuid = uuid if isinstance(uuid, str) else None
         ids = _table_ids(document) if isinstance(content, IcebergTable) else _view_ids(document)
         self._ids(content, in_file, ids)
         if isinstance(content, IcebergTable) and content.snapshot_id != NO_SNAPSHOT:
-            snapshot = _by_id(document, "snapshots", "snapshot-id").get(content.snapshot_id)
-            if snapshot is not None:
-                self._snapshot(where, snapshot)
+            return _by_id(document, "snapshots", "snapshot-id").get(content.snapshot_id)
+        return None
 
     def _ids(
         self, content: Content, in_file: Content, ids: Mapping[str, Sequence[Any] | None]

@@ -23,7 +23,7 @@ SUMMARY, ROWS, WAIT, FAULT, END = b"S", b"R", b"W", b"F", b"E"
 """The kinds of frames.
 
 They are JSON of a `RowSummary`; a part of an Arrow stream; nothing, while the server is still
-reading; JSON of an error; JSON of a `RowEnd`.
+reading; JSON of an error; JSON of a `RowEnd`. The process that reads rows names the file in `WAIT`.
 """
 
 

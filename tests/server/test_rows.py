@@ -15,7 +15,9 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from nessie_cli.errors import NessieError
 from nessie_cli.iceberg.row_diff.answer import RowAnswer
@@ -134,6 +136,18 @@ def test_a_hostile_filter_reads_nothing_else(server: RowServer, text: str) -> No
     if answer.status == 200:
         assert RowAnswer(answer.raw, "").read_all().num_rows == 0
     assert server.rows("&limit=1")
+
+
+def test_texts_that_are_not_utf_8(server: RowServer) -> None:
+    """Some writers write them: the rows are those of a comparison with own access."""
+    data = max(server.lake.data_files(), key=lambda path: path.stat().st_mtime_ns)
+    table = parquet.read_table(data)
+    column = pa.array([b"\xff\xfe"] * table.num_rows, pa.binary())
+    text = pa.Array.from_buffers(pa.string(), table.num_rows, column.buffers())
+    parquet.write_table(table.set_column(1, table.schema.field(1).with_type(text.type), text), data)
+    rows = server.answer().read_all()
+    assert b"\xff\xfe" in rows["v"].cast(pa.large_binary()).to_pylist()
+    assert rows.equals(changed_rows(server.table("main"), server.table("dev")).read_all())
 
 
 # -- rights ---------------------------------------------------------------------------------------
@@ -289,12 +303,18 @@ def silent() -> Iterator[int]:
 @contextmanager
 def waiting_server(folder: Path, limits: RowLimits = LIMITS) -> Iterator[RowServer]:
     """A server whose table lies in an object store that does not answer."""
-    with silent() as port:
-        s3 = silent_warehouse(port)
-        with row_server(folder, limits, warehouses=Warehouses([s3])) as server:
-            server.move("dev", "s3://lake/t/1.metadata.json")
-            server.move("main", "s3://lake/t/0.metadata.json")
-            yield server
+    with silent() as port, server_at(port, folder, limits) as server:
+        yield server
+
+
+@contextmanager
+def server_at(port: int, folder: Path, limits: RowLimits = LIMITS) -> Iterator[RowServer]:
+    """A server whose table lies in the object store of a port."""
+    s3 = silent_warehouse(port)
+    with row_server(folder, limits, warehouses=Warehouses([s3])) as server:
+        server.move("dev", "s3://lake/t/1.metadata.json")
+        server.move("main", "s3://lake/t/0.metadata.json")
+        yield server
 
 
 def silent_warehouse(port: int) -> Warehouse:
@@ -345,12 +365,21 @@ def test_a_client_that_goes_away_ends_the_process(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_is_an_error(tmp_path: Path) -> None:
-    with waiting_server(tmp_path) as server:
+    with silent() as port, server_at(port, tmp_path) as server:
         thread, results = in_background(lambda: server.client.get(ROWS, **OURS))
-        until(workers)
+        until(lambda: is_connected(port))
         os.kill(workers()[0], 9)
         thread.join()
-        results[0].expect(403, "the process that read the rows has ended")
+        results[0].expect(
+            403, "the process that read the rows has ended at the file s3://lake/t/0.metadata.json"
+        )
+
+
+def is_connected(port: int) -> bool:
+    """Whether a client is connected to a port."""
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    connections = [line.split()[2:4] for line in lines]
+    return any(remote.endswith(f":{port:04X}") and state == "01" for remote, state in connections)
 
 
 def test_a_process_and_its_files_do_not_outlive_the_server(tmp_path: Path) -> None:

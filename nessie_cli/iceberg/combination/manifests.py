@@ -44,6 +44,7 @@ _STATISTICS = frozenset(
     {*_DECIDING, "column_sizes", "value_counts", "nan_value_counts", "distinct_counts"}
 )
 """The members of a file with a value for each column: most of the memory of a manifest."""
+_OfColumns = dict[Any, Any] | list[dict[str, Any]] | None
 
 
 class Status(IntEnum):
@@ -109,13 +110,17 @@ class _FileMembers(Struct):
     file_path: str
     record_count: Annotated[int, Meta(ge=0)]
     partition: dict[str, Any] | None
+    file_format: str = ""
+    file_size_in_bytes: int = 0
     content: int | None = None
     content_offset: int | None = None
     content_size_in_bytes: int | None = None
     referenced_data_file: str | None = None
     first_row_id: int | None = None
-    lower_bounds: Any = None
-    upper_bounds: Any = None
+    equality_ids: list[int] | None = None
+    column_sizes: _OfColumns = None
+    lower_bounds: _OfColumns = None
+    upper_bounds: _OfColumns = None
 
 
 class _EntryMembers(Struct):
@@ -306,14 +311,14 @@ def _referenced(file: Row) -> str | None:
     return lower.decode() if lower is not None and lower == upper else None
 
 
-def bound(bounds: Any, field: int) -> bytes | None:
-    """Returns the bound of a column. Avro maps with integer keys are lists of pairs."""
+def bound(bounds: Any, field: int) -> Any:
+    """Returns the bound of a column, or its value in another map of a file."""
     pairs = (
         bounds.items()
         if isinstance(bounds, dict)
         else ((pair["key"], pair["value"]) for pair in bounds or ())
     )
-    return next((value for key, value in pairs if int(key) == field), None)
+    return next((value for key, value in pairs if str(key) == str(field)), None)
 
 
 # -- writing --------------------------------------------------------------------------------------

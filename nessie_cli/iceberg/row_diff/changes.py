@@ -98,8 +98,7 @@ class RowChanges:
             return
         with self._spool() as spool:
             spool.fill(map(with_hashes, self._rows))
-            parts = (partial(spool.read, part) for part in spool.parts)
-            rows = (batch for read in parts for batch in not_cancelled(read))
+            rows = _not_cancelled_in(spool)
             if not self.difference.key and self.difference.next_row_id is None:
                 yield from map(self._unpaired, rows)
                 return
@@ -162,6 +161,13 @@ def _columns(rows: pa.Array, names: Iterable[str]) -> list[pa.Array]:
     """Returns some columns of rows."""
     arrays = dict(zip((field.name for field in rows.type), rows.flatten(), strict=True))
     return [arrays[name] for name in names]
+
+
+def _not_cancelled_in(spool: Spool) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of a spool that do not cancel out, and removes its parts."""
+    for part in spool.parts:
+        yield from not_cancelled(partial(spool.read, part))
+        spool.remove(part)
 
 
 def not_cancelled(

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.types import LongType, NestedField, StringType
 from pyroaring import BitMap64
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.combination.states import Identity, TableFile
+from nessie_cli.iceberg.locations import shown
 from nessie_cli.iceberg.row_diff.encoding import hashes
 from nessie_cli.iceberg.row_diff.parquet import Reader, opened, readable
 from nessie_cli.iceberg.vectors import read_vector
@@ -67,15 +70,20 @@ class Deletes:
 
     def _position_deletes(self, file: TableFile) -> Mapping[str, BitMap64]:
         positions: dict[str, BitMap64] = {}
-        with opened(self._reader, file) as rows:
+        with opened(self._reader, file) as rows, readable(file.path):
             for batch in rows.batches(rows.projection([_PATH, _POSITION])):
-                paths, values = (column.to_pylist() for column in batch.rows.columns)
-                for path, position in zip(paths, values, strict=True):
+                paths, values = batch.rows.columns
+                least = pc.min(values).as_py()
+                if paths.null_count or values.null_count or (least is not None and least < 0):
+                    raise pa.ArrowInvalid("it deletes a row without a path or position")
+                for path, position in zip(paths.to_pylist(), values.to_pylist(), strict=True):
                     positions.setdefault(path, BitMap64()).add(position)
         return positions
 
     def _equality_deletes(self, file: TableFile) -> set[bytes]:
         values: set[bytes] = set()
+        if not columns_of(file):
+            raise InvalidInput(f"{shown(file.path)} deletes rows by the values of no column")
         with opened(self._reader, file) as rows:
             projection = rows.projection(self.fields_of(columns_of(file)))
             for batch in rows.batches(projection):

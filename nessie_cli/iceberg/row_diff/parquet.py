@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import accumulate
 from shutil import copyfileobj
@@ -22,8 +22,12 @@ from nessie_cli.iceberg.row_diff.schemas import Projection
 
 SMALL = 2**20
 """Up to this number of bytes, a file is read by one request."""
+_MOST_ROWS = 2**33
+"""The most rows of a file. A set of their positions takes memory, also if there are no rows."""
 _BATCH_ROWS = 2**15
 _BATCH_BYTES = 8 * 2**20
+_MOST_NAME = 20
+"""The most characters of a format in a message."""
 
 
 class Reader(Protocol):
@@ -51,8 +55,11 @@ class ParquetRows:
         self._location = location
         self._file = parquet.ParquetFile(source)
         self._copies = ExitStack()
-        self.starts = list(accumulate((g.num_rows for g in self._groups()), initial=0))
+        counts = [group.num_rows for group in self._groups()]
+        self.starts = list(accumulate(counts, initial=0))
         """The position of the first row of each row group, and the number of rows."""
+        if min(counts, default=0) < 0 or self.starts[-1] > _MOST_ROWS:
+            raise pa.ArrowInvalid(f"its footer says that it has {self.starts[-1]:,} rows")
 
     def _groups(self) -> list[Any]:
         return list(map(self._file.metadata.row_group, range(self._file.num_row_groups)))
@@ -68,20 +75,6 @@ class ParquetRows:
         `names` is a name mapping, and `constants` the values of missing columns by field id.
         """
         return Projection(fields, self._file.schema_arrow, names, constants or {})
-
-    def share_of(self, columns: Collection[str]) -> float:
-        """Returns the share of some columns in the bytes of the file."""
-        groups = self._groups()
-        chunks = [
-            chunk for group in groups for chunk in map(group.column, range(group.num_columns))
-        ]
-        size = sum(chunk.total_compressed_size for chunk in chunks)
-        own = sum(
-            chunk.total_compressed_size
-            for chunk in chunks
-            if chunk.path_in_schema.partition(".")[0] in columns
-        )
-        return own / size if size else 0.0
 
     def copy(self) -> None:
         """Copies the file to the local disk, for columns that are read twice."""
@@ -105,12 +98,16 @@ class ParquetRows:
         described = self._groups()
         for group in range(len(described)) if groups is None else groups:
             position = self.starts[group]
-            width = described[group].total_byte_size // max(described[group].num_rows, 1) + 1
+            count = described[group].num_rows
+            width = max(described[group].total_byte_size, 0) // max(count, 1) + 1
             rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES // width))
             with readable(self._location):
                 for batch in self._file.iter_batches(rows, row_groups=[group], columns=columns):
                     yield Batch(position, projection.apply(batch))
                     position += batch.num_rows
+                read = position - self.starts[group]
+                if read != count:
+                    raise pa.ArrowInvalid(f"its row group {group} has {read:,} of {count:,} rows")
 
 
 @contextmanager
@@ -118,7 +115,8 @@ def opened(reader: Reader, file: TableFile) -> Iterator[ParquetRows]:
     """Opens a Parquet file. Raises `InvalidInput` for other formats and damaged files."""
     format_ = str(file.row["file_format"]).upper()
     if format_ != "PARQUET":
-        raise InvalidInput(f"{shown(file.path)} is of the format {format_}, which is not supported")
+        name = shown(format_[:_MOST_NAME])
+        raise InvalidInput(f"{shown(file.path)} is of the format {name}, which is not supported")
     with reader.open(file.path) as source:
         with readable(file.path):
             is_small = file.row["file_size_in_bytes"] <= SMALL
@@ -134,6 +132,9 @@ def readable(location: str) -> Iterator[None]:
     """Raises `InvalidInput` for a damaged file, and `NoAnswer` if it cannot be read now."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except MemoryError:
+        # It is an error of Arrow, too, but the file may be valid.
+        raise
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         kind = NoAnswer if is_no_answer(error) else InvalidInput
         raise kind(f"{shown(location)} cannot be read: {first_line(error)}") from None

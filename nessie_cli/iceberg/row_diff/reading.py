@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 from pyiceberg.types import LongType, NestedField
 from pyroaring import BitMap64
 
+from nessie_cli.iceberg.combination.manifests import bound
+from nessie_cli.iceberg.combination.states import TableFile
 from nessie_cli.iceberg.row_diff.deletes import Deletes
 from nessie_cli.iceberg.row_diff.difference import TableDifference
 from nessie_cli.iceberg.row_diff.encoding import hashes
@@ -127,7 +129,7 @@ class RowReader:
         deletes = [self._deletes.equality(side.equality if side else ()) for side in pair]
         ids = sorted({id_ for each in deletes for columns in each for id_ in columns})
         projection = self._projection(pair, rows, self._deletes.fields_of(tuple(ids)))
-        if rows.share_of(projection.columns) > _SPARSE:
+        if _share_of(ids, pair.file) > _SPARSE:
             rows.copy()
         deleted = [BitMap64() for _ in pair]
         for batch in rows.batches(projection):
@@ -163,3 +165,14 @@ class RowReader:
         if self._places:
             arrays += [pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows), selected]
         yield pa.record_batch(arrays, schema=self.schema)
+
+
+def _share_of(ids: Sequence[int], file: TableFile) -> float:
+    """Returns the share of some columns in the bytes of a data file, 1 if it is unknown.
+
+    The footer of the file says it, too, but Arrow ends the process for a footer that is damaged.
+    """
+    sizes = [bound(file.row.get("column_sizes"), id_) for id_ in ids]
+    whole = file.row["file_size_in_bytes"]
+    is_known = whole > 0 and all(isinstance(size, int) for size in sizes)
+    return sum(sizes) / whole if is_known else 1.0

@@ -37,6 +37,11 @@ from nessie_cli.iceberg.row_diff.arrays import as_list, list_like, offsets
 
 _FIELD_ID = b"PARQUET:field_id"
 _NAME_MAPPING = "schema.name-mapping.default"
+_NESTED = {
+    StructType: pa.types.is_struct,
+    ListType: lambda type_: pa.types.is_list(type_) or pa.types.is_large_list(type_),
+    MapType: pa.types.is_map,
+}
 
 
 # -- the schema of the comparison -----------------------------------------------------------------
@@ -215,6 +220,9 @@ class Projection:
 
     def _converted(self, array: pa.Array, source: pa.DataType, target: IcebergType) -> pa.Array:
         """Converts an array. `source` is its type with the field ids."""
+        for nested, is_nested in _NESTED.items():
+            if isinstance(target, nested) and not is_nested(source):
+                raise pa.ArrowTypeError(f"a column of the type {source} is not a {target}")
         if isinstance(target, StructType):
             children = {
                 _id_of(field): (child, field.type)

@@ -60,6 +60,10 @@ class Spool:
         with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file, options=options) as stream:
             yield from stream
 
+    def remove(self, part: int) -> None:
+        """Removes a part that was read, so that it takes no space beside the next rows."""
+        Path(self._path(part)).unlink(missing_ok=True)
+
     def _close(self) -> None:
         while self._writers:
             self._writers.popitem()[1].close()

@@ -145,8 +145,8 @@ class DataFileWriter:
 
         try:
             return serialized(self._statistics)
-        except UnicodeEncodeError:
-            # PyIceberg has no bound for a text that is cut off behind U+D7FF.
+        except UnicodeError:
+            # PyIceberg has no bound for a text that is cut off behind U+D7FF, or is not UTF-8.
             return serialized(_without_bounds(self._statistics, StringType))
 
 

@@ -22,16 +22,22 @@ class TableFiles:
     """Reads the files of a table, as `row_diff` needs it.
 
     `folders` are the folders of the table; if there are any, each file has to lie in one of them.
-    `count` is called with the number of bytes after each read, and may raise an error.
+    `count` is called with the number of bytes after each read, and may raise an error. `opening` is
+    called with the location of each file before it is read.
     """
 
     def __init__(
-        self, warehouse: Warehouse, folders: Iterable[str], count: Callable[[int], None]
+        self,
+        warehouse: Warehouse,
+        folders: Iterable[str],
+        count: Callable[[int], None],
+        opening: Callable[[str], None],
     ) -> None:
         self._warehouse = warehouse
         self._allowed = Allowed(warehouse.allowed)
         self._folders = [Allowed((folder,)) for folder in folders]
         self._count = count
+        self._opening = opening
         self._remote: dict[str, Any] = {}
 
     def read(self, uri: str) -> bytes:
@@ -52,6 +58,7 @@ class TableFiles:
             raise LocationRefused(
                 f"location {uri} is outside of the table's folder, so the server does not read it"
             )
+        self._opening(uri)
         if place.scheme == LOCAL:
             with local_errors(uri, "read"):
                 return CountedFile(open_local(place.path, uri), uri, local_errors, self._count)

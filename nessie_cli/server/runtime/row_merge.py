@@ -5,7 +5,7 @@ New files are in the answer. The server stores them, after its own checks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
@@ -44,14 +44,19 @@ _MOST_COLUMNS = 10
 """The most columns of a whole row that are shown."""
 
 
-def merged_tables(request: RowMergeRequest) -> bytes:
-    """Returns the answer (`row_merge_answer`). Raises `LimitExceeded` for too many new bytes."""
+def merged_tables(
+    request: RowMergeRequest, opening: Callable[[str], None] = lambda _: None
+) -> bytes:
+    """Returns the answer (`row_merge_answer`). Raises `LimitExceeded` for too many new bytes.
+
+    `opening` is called with the location of each file before it is read.
+    """
     merges: list[RowMerge] = []
     files: list[bytes] = []
     # The counter of what is read before decisions, and of what is read with them.
     counters = RowCounter(request.limits), RowCounter(request.limits)
     for table in request.tables:
-        merge, new = _Table(request, table, counters).merged()
+        merge, new = _Table(request, table, counters, opening).merged()
         merges.append(merge)
         files += new
         if sum(map(len, files)) > request.limits.answer:
@@ -70,11 +75,16 @@ class _Table:
     """The merge of the rows of one table."""
 
     def __init__(
-        self, request: RowMergeRequest, table: TableRows, counters: tuple[RowCounter, RowCounter]
+        self,
+        request: RowMergeRequest,
+        table: TableRows,
+        counters: tuple[RowCounter, RowCounter],
+        opening: Callable[[str], None],
     ) -> None:
         self._request = request
         self._table = table
         self._counters = counters
+        self._opening = opening
         self._bytes: int | None = None
         self._new_bytes = 0
         self._is_final = True
@@ -116,7 +126,9 @@ class _Table:
         self, counter: RowCounter, rules: RowRules
     ) -> tuple[CombinedTable, UnwrittenFiles]:
         table = self._table
-        files = UnwrittenFiles(TableFiles(table.warehouse, table.folders, counter.read))
+        files = UnwrittenFiles(
+            TableFiles(table.warehouse, table.folders, counter.read, self._opening)
+        )
         combiner = FileCombiner(
             files,
             self._request.description,

@@ -89,7 +89,7 @@ class RowAnswer(LiveChunks):
         self._ended = ended
         self._first = b""
         self._process: Process | None = None
-        self._folder = ""
+        self._folder = self._file = ""
         self._reading: asyncio.Task[Frame | None] | None = None
         self._is_complete = self._is_closed = False
         self._until = asyncio.get_running_loop().time() + limits.seconds
@@ -172,10 +172,16 @@ class RowAnswer(LiveChunks):
                 raise ClientGone
             if done:
                 frame, self._reading = self._reading.result(), None
-                return frame or _fault(
-                    "the process that read the rows has ended: it needs more than"
-                    f" {self._limits.memory >> 20} MiB of memory, or a file is damaged"
-                )
+                if frame is None:
+                    at = f" at the file {self._file}" if self._file else ""
+                    return _fault(
+                        f"the process that read the rows has ended{at}: it needs more than"
+                        f" {self._limits.memory >> 20} MiB of memory, or a file is damaged"
+                    )
+                if frame.kind != WAIT:
+                    return frame
+                self._file = frame.content.decode()
+                self._reading = asyncio.create_task(self._frame())
 
     async def _frame(self) -> Frame | None:
         """Returns the next frame of the process; None if it has ended before the last one."""

@@ -7,6 +7,7 @@ outlive the server.
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import shutil
@@ -14,12 +15,13 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from msgspec import json
 
 from nessie_cli.errors import InvalidInput, NessieError
+from nessie_cli.iceberg.locations import shown
 from nessie_cli.server.runtime.row_request import (
     LimitExceeded,
     RowCounter,
@@ -34,6 +36,7 @@ from nessie_cli.wire.rows import (
     LARGEST,
     ROWS,
     SUMMARY,
+    WAIT,
     FileCounts,
     Frame,
     RowEnd,
@@ -43,6 +46,10 @@ from nessie_cli.wire.rows import (
 if TYPE_CHECKING:
     from nessie_cli.iceberg.row_diff.difference import FileTotals, TableDifference
 
+Opening = Callable[[str], None]
+"""Names the file that is read to the server, whose error names it if the process ends there."""
+_MOST_NAME = 1_000
+"""The most characters of this name."""
 _PART = 1 << 16
 """The bytes of the answer in one frame."""
 
@@ -60,9 +67,16 @@ def main() -> None:
         os.dup2(2, 1)
         tempfile.tempdir = request.temporary or None
         _limit(request.limits)
-        for frame in _answer(request):
+
+        def write(frame: Frame) -> None:
             out.write(frame.encoded())
             out.flush()
+
+        def opening(uri: str) -> None:
+            write(Frame(WAIT, shown(uri[:_MOST_NAME]).encode()))
+
+        for frame in _answer(request, opening):
+            write(frame)
 
 
 def _end_with_stdin(folder: str) -> None:
@@ -84,7 +98,7 @@ def _limit(limits: RowLimits) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limits.memory, limits.memory))
 
 
-def _answer(request: RowRequest | RowMergeRequest) -> Iterator[Frame]:
+def _answer(request: RowRequest | RowMergeRequest, opening: Opening) -> Iterator[Frame]:
     """Yields the frames of the answer. A failure is the last one."""
     try:
         # Loaded after the limit of memory is set.
@@ -95,19 +109,21 @@ def _answer(request: RowRequest | RowMergeRequest) -> Iterator[Frame]:
         if isinstance(request, RowMergeRequest):
             from nessie_cli.server.runtime.row_merge import merged_tables
 
-            yield from _parts(merged_tables(request))
+            yield from _parts(merged_tables(request, opening))
             yield Frame(END, json.encode(RowEnd(0)))
         else:
-            yield from _frames(request)
+            yield from _frames(request, opening)
     except NessieError as error:
         yield _fault(error)
     except MemoryError:
         yield _fault(_too_much_memory(request.limits))
     except RecursionError:
         yield _fault(InvalidInput("the filter, or a value, is nested too deeply"))
-    except Exception:  # noqa: BLE001 - the server's log gets the reason
+    except Exception as error:  # noqa: BLE001 - the server's log gets the reason
         traceback.print_exc()
-        yield _fault(Failed("the rows could not be read; the log of the server says why"))
+        is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+        reason = "no space is left for temporary files" if is_full else "its log says why"
+        yield _fault(Failed(f"the server could not read the rows: {reason}"))
 
 
 def _fault(error: NessieError) -> Frame:
@@ -118,7 +134,7 @@ def _too_much_memory(limits: RowLimits) -> LimitExceeded:
     return LimitExceeded(f"the server reads rows with at most {limits.memory >> 20} MiB of memory")
 
 
-def _frames(request: RowRequest) -> Iterator[Frame]:
+def _frames(request: RowRequest, opening: Opening) -> Iterator[Frame]:
     import pyarrow as pa
 
     from nessie_cli.iceberg.row_diff.changes import RowChanges
@@ -127,7 +143,7 @@ def _frames(request: RowRequest) -> Iterator[Frame]:
     from nessie_cli.iceberg.warehouses.table_files import TableFiles
 
     counter = RowCounter(request.limits)
-    files = TableFiles(request.warehouse, request.folders, counter.read)
+    files = TableFiles(request.warehouse, request.folders, counter.read, opening)
     before, after = (document_of(state, files.read) for state in (request.before, request.after))
     selection = Selection(
         request.key, request.columns, request.where, request.limit, rows=request.rows

@@ -90,6 +90,19 @@ def test_a_text_without_an_upper_bound() -> None:
     assert bounds["value_counts"] == [{"key": 1, "value": 1}]
 
 
+def test_a_text_that_is_not_utf_8() -> None:
+    """Some writers write them."""
+    column = pa.array([b"\xff"], pa.large_binary())
+    text = pa.Array.from_buffers(pa.large_string(), 1, column.buffers())
+    schema = Schema(NestedField(1, "x", StringType()))
+    form = DataFileForm(schema, PartitionSpec(), {}, "folder", "manifest", row_ids=False)
+    writer = DataFileWriter(form, lambda *_: None)
+    writer.add(pa.StructArray.from_arrays([text], ["x"]), pa.nulls(1, pa.int64()))
+    writer.close()
+    assert writer.files[0].row["value_counts"] == [{"key": 1, "value": 1}]
+    assert not writer.files[0].row.get("lower_bounds")
+
+
 def test_invalid_statistics_of_a_table_are_named() -> None:
     with pytest.raises(InvalidInput, match=r"write.metadata.metrics .* mode: nonsense"):
         texts_written({"write.metadata.metrics.default": "nonsense"}, "a")
