@@ -105,6 +105,7 @@ def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
         tag=plan.tag,
         host=socket.gethostname(),
         pid=os.getpid(),
+        nonce=secrets.token_hex(16),
     )
     record = records.put(RunRecord(run))
     if record is None:
@@ -252,7 +253,8 @@ class ActiveRun:
         if run.result or not run.head:
             return run.result
         done = self.repository.find_request(self.publication_id(run.head), branch=run.target)
-        return "" if done is None else done.reference.hash
+        # Others can know the request ids of runs of older versions.
+        return done.reference.hash if done and done.reference.name == run.target else ""
 
     def publication_id(self, head: str) -> str:
         """Returns the request id of the publication of a commit."""
@@ -260,7 +262,8 @@ class ActiveRun:
 
     def request_id(self, step: str) -> str:
         """Returns the request id of a step, the same for each repetition of it."""
-        return str(uuid.uuid5(_SPACE, f"{self.run.id} {self.run.began} {step}"))
+        run = self.run
+        return str(uuid.uuid5(_SPACE, f"{run.id} {run.began} {run.nonce}{step}"))
 
     # -- the record ------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -24,7 +25,8 @@ from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.repository.store_repository import StoreRepository
-from nessie_cli.runs.lifecycle import ActiveRun
+from nessie_cli.runs.lifecycle import _SPACE, ActiveRun
+from nessie_cli.runs.publication import check, publish
 from nessie_cli.server.auth.run_rules import _REMEMBERED
 from nessie_cli.server.http.messages import LARGE, Reply
 from nessie_cli.server.nessie import runs as server_runs
@@ -33,6 +35,7 @@ from tests.repository.runs import begun
 from tests.repository.vocabulary import key, table
 from tests.server.client import put
 from tests.server.fence import LOADER, Fence, fence
+from tests.server.guarding import write_rules
 
 OURS = {"nessie-cli": "1"}
 MANAGER = "role == 'guest' && (op.startsWith('VIEW') || op == 'MANAGE_RUNS')"
@@ -111,6 +114,29 @@ def forged(run: Fence, name: str, head: str, **changes: Any) -> None:
     guest.send("PUT", f"/api/v2/runs/{name}", sent(run.active, 0, **values), OURS).expect(200)
     values |= {"head": head, "state": RunState.FAILED}
     guest.send("PUT", f"/api/v2/runs/{name}", sent(run.active, 1, **values), OURS).expect(200)
+
+
+def test_nobody_takes_the_place_of_the_publication_of_others(run: Fence) -> None:
+    """A guest uses up the request ids that follow from what others know of a run.
+
+    The run was taken as published then, and its branch deleted.
+    """
+    write_rules(run.folder, [LOADER, "role == 'guest' && ref == 'dev'"])
+    record = run.active.run
+    run.repository.create_reference(ReferenceType.BRANCH, "dev", record.base)
+    head = run.program.commit(run.branch, record.base, put("loaded")).body["targetBranch"]["hash"]
+    run.active.end_command(0)
+    check(run.active, lambda _head, _against: ())
+    guest = run.as_("eve", "guest")
+    for number, step in enumerate((f"publish {head}", "tag")):
+        guessed = str(uuid.uuid5(_SPACE, f"{record.id} {record.began} {step}"))
+        body = {"commitMeta": {"message": "m"}, "operations": [put(f"t{number}")]}
+        headers = OURS | {"Nessie-Request-Id": guessed}
+        path = f"/api/v2/trees/dev@{guest.head('dev')}/history/commit"
+        guest.send("POST", path, body, headers).expect(200)
+    assert run.active.published_commit() == ""
+    publish(run.active, lambda *_: None, None, CommitMeta("m"))
+    assert run.caller.get("/api/v2/trees/main/contents/loaded").status == 200
 
 
 def test_forged_records_cost_the_merges_of_others_nothing(

@@ -135,4 +135,4 @@ def _answer(record: RunRecord) -> RunAnswer:
 
 def _constant(run: PipelineRun) -> tuple[object, ...]:
     """Returns the part of a record that never changes."""
-    return run.id, run.target, run.base, run.key, run.began
+    return run.id, run.target, run.base, run.key, run.began, run.nonce
