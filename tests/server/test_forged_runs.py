@@ -186,6 +186,21 @@ def test_commits_of_the_caller_are_guarded(run: Fence) -> None:
         run.repository.merge("main", run.active.branch)
 
 
+def test_others_learn_that_a_run_failed_but_not_its_text(run: Fence) -> None:
+    """The text can be that of an exception, with values of rows."""
+    run.program.commit(run.branch, run.active.head(), put("x")).expect(200)
+    run.active.fail(RunStage.COMMAND, "no such user: ada@example.com", head=run.active.head())
+    with pytest.raises(NotAllowed, match=r"ada@example\.com"):
+        run.repository.merge("main", run.active.branch)
+    with (
+        connect(f"{run.url}/api/v2", access=run.access("root", "admin")) as others,
+        pytest.raises(NotAllowed) as refused,
+    ):
+        others.merge("main", run.active.branch)
+    assert f"commits of run {run.active.run.id} of etl" in refused.value.message
+    assert "ada@" not in str((refused.value.message, refused.value.hint))
+
+
 @pytest.mark.parametrize("end", ["check", "discarded"])
 def test_a_request_that_outlives_the_command_writes_nothing(run: Fence, end: str) -> None:
     head = run.active.head()
