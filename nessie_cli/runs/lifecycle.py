@@ -76,7 +76,7 @@ def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
     """Begins a run: its record and its branch. With a key, joins the run of this key.
 
     Raises `InvalidInput` for a target that is not a branch or a start that the target does not
-    contain, `AlreadyExists` for a tag that exists, and `NotAllowed`.
+    contain, `AlreadyExists` for a tag or branch of the run that exists, and `NotAllowed`.
     """
     records = repository.runs
     expire_branches(repository)
@@ -112,6 +112,9 @@ def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
         # Another process has begun the run of this key, and may have ended before its branch was.
         active = join(repository, run.id)
         if not active.run.has_ended:
+            with suppress(ReferenceNotFound):
+                active.head()
+                return active
             active.make_branch()
         return active
     active = ActiveRun(repository, records, record)
@@ -297,10 +300,7 @@ class ActiveRun:
         return token
 
     def make_branch(self) -> None:
-        """Creates the branch, unless an earlier attempt has done so."""
-        with suppress(ReferenceNotFound):
-            self.head()
-            return
+        """Creates the branch, once. Raises `AlreadyExists` for a branch of others."""
         self.repository.create_reference(
             ReferenceType.BRANCH,
             self.branch,

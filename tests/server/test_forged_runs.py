@@ -17,7 +17,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from nessie_cli import connect
-from nessie_cli.errors import NotAllowed
+from nessie_cli.errors import AlreadyExists, NotAllowed
 from nessie_cli.model import CommitMeta, Put, ReferenceType
 from nessie_cli.model.runs import PipelineRun, RunStage, RunState
 from nessie_cli.repository import failed_runs
@@ -25,7 +25,7 @@ from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.repository.store_repository import StoreRepository
-from nessie_cli.runs.lifecycle import _SPACE, ActiveRun
+from nessie_cli.runs.lifecycle import _SPACE, ActiveRun, id_of_key
 from nessie_cli.runs.publication import check, publish
 from nessie_cli.server.auth.run_rules import _REMEMBERED
 from nessie_cli.server.http.messages import LARGE, Reply
@@ -137,6 +137,21 @@ def test_nobody_takes_the_place_of_the_publication_of_others(run: Fence) -> None
     assert run.active.published_commit() == ""
     publish(run.active, lambda *_: None, None, CommitMeta("m"))
     assert run.caller.get("/api/v2/trees/main/contents/loaded").status == 200
+
+
+def test_a_run_does_not_begin_with_the_branch_of_others(run: Fence) -> None:
+    """Others can know the id of a run with a key, and create its branch with their contents."""
+    base, id_ = run.active.run.base, id_of_key("daily")
+    run.repository.create_reference(ReferenceType.BRANCH, f"run/{id_}", base)
+    run.repository.commit(f"run/{id_}", [Put(key("theirs"), table(1))], CommitMeta("x"))
+    with pytest.raises(AlreadyExists, match=f"run/{id_}"):
+        begun(run.repository, key="daily")
+    assert run.repository.runs.get(id_) is None
+    theirs = run.repository.reference(f"run/{id_}").hash
+    run.repository.delete_reference(f"run/{id_}", expected_hash=theirs)
+    # An earlier attempt of this run may have created the branch.
+    first = begun(run.repository, key="daily")
+    assert begun(run.repository, key="daily").head() == first.head() == base
 
 
 def test_forged_records_cost_the_merges_of_others_nothing(
