@@ -139,6 +139,16 @@ def test_nobody_takes_the_place_of_the_publication_of_others(run: Fence) -> None
     assert run.caller.get("/api/v2/trees/main/contents/loaded").status == 200
 
 
+def test_no_record_is_made_for_a_branch_of_others(run: Fence) -> None:
+    """Maintenance would delete the branch of an expired run, also for who may not delete it."""
+    base = run.active.run.base
+    run.repository.create_reference(ReferenceType.BRANCH, "run/mine", base)
+    body = sent(run.active, 0, id="mine", tokens=(), expires=0)
+    guest = run.as_("eve", "guest")
+    guest.send("PUT", "/api/v2/runs/mine", body, OURS).expect(409, "run/mine")
+    assert run.repository.reference("run/mine").hash == base
+
+
 def test_a_run_does_not_begin_with_the_branch_of_others(run: Fence) -> None:
     """Others can know the id of a run with a key, and create its branch with their contents."""
     base, id_ = run.active.run.base, id_of_key("daily")
