@@ -102,6 +102,8 @@ class PipelineRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The roles of the caller who began it, at a server."""
     is_remote: bool = False
     """Whether an authenticated caller of a server wrote the record."""
+    nonce: str = ""
+    """Random text in the request ids of the run, so that other callers cannot use them up."""
 
     @property
     def branch(self) -> str:
@@ -135,7 +137,7 @@ def check_record(run: PipelineRun) -> PipelineRun:
 
 
 def _texts(run: PipelineRun) -> Iterator[str]:
-    yield from (run.key, run.code, run.host, run.tag, run.reason)
+    yield from (run.key, run.code, run.host, run.tag, run.reason, run.nonce)
     for texts in (run.command, run.checks, run.tokens, run.roles):
         # An empty text takes space, too.
         yield from (f"{text} " for text in texts)

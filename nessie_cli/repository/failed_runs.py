@@ -37,10 +37,12 @@ def refuse_failed_run(
     repository: ReadableRepository,
     unpublished: Iterable[RunRecord],
     settings: Callable[[], Mapping[str, str]],
+    who: str,
 ) -> Callable[[], NessieError] | None:
     """Returns a function that creates the error if a draft brings commits of a failed run.
 
-    `unpublished` are the records of runs in these states. Cost: if there are failed runs, O(commits
+    `unpublished` are the records of runs in these states. At a server, the error has the text of
+    the record only if it is a run of the caller `who`. Cost: if there are failed runs, O(commits
     since the merge base and commits of these runs). At a server, runs of other callers than the
     committers cost nothing.
     """
@@ -60,7 +62,7 @@ def refuse_failed_run(
         if isinstance(change, Transplant)
         else _of_source(draft, repository)
     )
-    return _refusal_of(failed, brought, repository)
+    return _refusal_of(failed, brought, repository, who)
 
 
 def refuse_restoring(repository: Repository, source: str, head: str) -> None:
@@ -120,9 +122,14 @@ _UNCHECKED = (RunStage.COMMAND, RunStage.CHECK)
 
 
 def _refusal_of(
-    failed: Iterable[PipelineRun], brought: Iterable[LogEntry], repository: ReadableRepository
+    failed: Iterable[PipelineRun],
+    brought: Iterable[LogEntry],
+    repository: ReadableRepository,
+    who: str | None = None,
 ) -> Callable[[], NessieError] | None:
     """Returns a function that creates the error if a run made one of these commits.
+
+    The caller is `who`; None for a client, which knows its own runs only.
 
     The record of a caller of a server costs only those who bring commits of this caller, and they
     wait for a limited time: it can name any commits, so its walk can be the whole history.
@@ -144,7 +151,8 @@ def _refusal_of(
             continue
         try:
             if any(commit in commits for commit in _commits(run, repository, until)):
-                return partial(_refusal, run)
+                is_own = who is None or run.who == who or not run.is_remote
+                return partial(_refusal, run) if is_own else partial(_refusal_of_other, run)
         except TimeoutError:
             return _too_slow
     return None
@@ -170,6 +178,13 @@ def _refusal(run: PipelineRun) -> WriteRefused:
     return WriteRefused(
         f"the source has commits of run {run.id}, which was never published ({_why(run)})",
         hint=f"`nessie run --show {run.id}` shows it; --allow-failed-run allows them anyway",
+    )
+
+
+def _refusal_of_other(run: PipelineRun) -> WriteRefused:
+    return WriteRefused(
+        f"the source has commits of run {run.id} of {run.who}, which was never published",
+        hint="--allow-failed-run allows them anyway",
     )
 
 

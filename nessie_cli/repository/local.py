@@ -432,7 +432,9 @@ class LocalRepository(StoreRepository):
         from nessie_cli.repository.runs import read_record
 
         records = map(read_record, chain([first], unpublished))
-        return refuse_failed_run(draft, self, records, lambda: self._view.settings().values)
+        return refuse_failed_run(
+            draft, self, records, lambda: self._view.settings().values, self._at.who
+        )
 
     def before_request(self, request_id: str) -> Self:
         """Returns this repository, but the references that a request moved are where they were."""

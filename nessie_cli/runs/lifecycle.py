@@ -76,7 +76,7 @@ def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
     """Begins a run: its record and its branch. With a key, joins the run of this key.
 
     Raises `InvalidInput` for a target that is not a branch or a start that the target does not
-    contain, `AlreadyExists` for a tag that exists, and `NotAllowed`.
+    contain, `AlreadyExists` for a tag or branch of the run that exists, and `NotAllowed`.
     """
     records = repository.runs
     expire_branches(repository)
@@ -105,12 +105,16 @@ def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
         tag=plan.tag,
         host=socket.gethostname(),
         pid=os.getpid(),
+        nonce=secrets.token_hex(16),
     )
     record = records.put(RunRecord(run))
     if record is None:
         # Another process has begun the run of this key, and may have ended before its branch was.
         active = join(repository, run.id)
         if not active.run.has_ended:
+            with suppress(ReferenceNotFound):
+                active.head()
+                return active
             active.make_branch()
         return active
     active = ActiveRun(repository, records, record)
@@ -252,7 +256,8 @@ class ActiveRun:
         if run.result or not run.head:
             return run.result
         done = self.repository.find_request(self.publication_id(run.head), branch=run.target)
-        return "" if done is None else done.reference.hash
+        # Others can know the request ids of runs of older versions.
+        return done.reference.hash if done and done.reference.name == run.target else ""
 
     def publication_id(self, head: str) -> str:
         """Returns the request id of the publication of a commit."""
@@ -260,7 +265,8 @@ class ActiveRun:
 
     def request_id(self, step: str) -> str:
         """Returns the request id of a step, the same for each repetition of it."""
-        return str(uuid.uuid5(_SPACE, f"{self.run.id} {self.run.began} {step}"))
+        run = self.run
+        return str(uuid.uuid5(_SPACE, f"{run.id} {run.began} {run.nonce}{step}"))
 
     # -- the record ------------------------------------------------------------------------------
 
@@ -294,10 +300,7 @@ class ActiveRun:
         return token
 
     def make_branch(self) -> None:
-        """Creates the branch, unless an earlier attempt has done so."""
-        with suppress(ReferenceNotFound):
-            self.head()
-            return
+        """Creates the branch, once. Raises `AlreadyExists` for a branch of others."""
         self.repository.create_reference(
             ReferenceType.BRANCH,
             self.branch,

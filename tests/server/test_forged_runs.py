@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from nessie_cli import connect
-from nessie_cli.errors import NotAllowed
+from nessie_cli.errors import AlreadyExists, NotAllowed
 from nessie_cli.model import CommitMeta, Put, ReferenceType
 from nessie_cli.model.runs import PipelineRun, RunStage, RunState
 from nessie_cli.repository import failed_runs
@@ -24,7 +25,8 @@ from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.repository.store_repository import StoreRepository
-from nessie_cli.runs.lifecycle import ActiveRun
+from nessie_cli.runs.lifecycle import _SPACE, ActiveRun, id_of_key
+from nessie_cli.runs.publication import check, publish
 from nessie_cli.server.auth.run_rules import _REMEMBERED
 from nessie_cli.server.http.messages import LARGE, Reply
 from nessie_cli.server.nessie import runs as server_runs
@@ -33,6 +35,7 @@ from tests.repository.runs import begun
 from tests.repository.vocabulary import key, table
 from tests.server.client import put
 from tests.server.fence import LOADER, Fence, fence
+from tests.server.guarding import write_rules
 
 OURS = {"nessie-cli": "1"}
 MANAGER = "role == 'guest' && (op.startsWith('VIEW') || op == 'MANAGE_RUNS')"
@@ -113,6 +116,54 @@ def forged(run: Fence, name: str, head: str, **changes: Any) -> None:
     guest.send("PUT", f"/api/v2/runs/{name}", sent(run.active, 1, **values), OURS).expect(200)
 
 
+def test_nobody_takes_the_place_of_the_publication_of_others(run: Fence) -> None:
+    """A guest uses up the request ids that follow from what others know of a run.
+
+    The run was taken as published then, and its branch deleted.
+    """
+    write_rules(run.folder, [LOADER, "role == 'guest' && ref == 'dev'"])
+    record = run.active.run
+    run.repository.create_reference(ReferenceType.BRANCH, "dev", record.base)
+    head = run.program.commit(run.branch, record.base, put("loaded")).body["targetBranch"]["hash"]
+    run.active.end_command(0)
+    check(run.active, lambda _head, _against: ())
+    guest = run.as_("eve", "guest")
+    for number, step in enumerate((f"publish {head}", "tag")):
+        guessed = str(uuid.uuid5(_SPACE, f"{record.id} {record.began} {step}"))
+        body = {"commitMeta": {"message": "m"}, "operations": [put(f"t{number}")]}
+        headers = OURS | {"Nessie-Request-Id": guessed}
+        path = f"/api/v2/trees/dev@{guest.head('dev')}/history/commit"
+        guest.send("POST", path, body, headers).expect(200)
+    assert run.active.published_commit() == ""
+    publish(run.active, lambda *_: None, None, CommitMeta("m"))
+    assert run.caller.get("/api/v2/trees/main/contents/loaded").status == 200
+
+
+def test_no_record_is_made_for_a_branch_of_others(run: Fence) -> None:
+    """Maintenance would delete the branch of an expired run, also for who may not delete it."""
+    base = run.active.run.base
+    run.repository.create_reference(ReferenceType.BRANCH, "run/mine", base)
+    body = sent(run.active, 0, id="mine", tokens=(), expires=0)
+    guest = run.as_("eve", "guest")
+    guest.send("PUT", "/api/v2/runs/mine", body, OURS).expect(409, "run/mine")
+    assert run.repository.reference("run/mine").hash == base
+
+
+def test_a_run_does_not_begin_with_the_branch_of_others(run: Fence) -> None:
+    """Others can know the id of a run with a key, and create its branch with their contents."""
+    base, id_ = run.active.run.base, id_of_key("daily")
+    run.repository.create_reference(ReferenceType.BRANCH, f"run/{id_}", base)
+    run.repository.commit(f"run/{id_}", [Put(key("theirs"), table(1))], CommitMeta("x"))
+    with pytest.raises(AlreadyExists, match=f"run/{id_}"):
+        begun(run.repository, key="daily")
+    assert run.repository.runs.get(id_) is None
+    theirs = run.repository.reference(f"run/{id_}").hash
+    run.repository.delete_reference(f"run/{id_}", expected_hash=theirs)
+    # An earlier attempt of this run may have created the branch.
+    first = begun(run.repository, key="daily")
+    assert begun(run.repository, key="daily").head() == first.head() == base
+
+
 def test_forged_records_cost_the_merges_of_others_nothing(
     run: Fence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +209,21 @@ def test_commits_of_the_caller_are_guarded(run: Fence) -> None:
     run.active.fail(RunStage.COMMAND, "no", head=run.active.head())
     with pytest.raises(NotAllowed, match="never published"):
         run.repository.merge("main", run.active.branch)
+
+
+def test_others_learn_that_a_run_failed_but_not_its_text(run: Fence) -> None:
+    """The text can be that of an exception, with values of rows."""
+    run.program.commit(run.branch, run.active.head(), put("x")).expect(200)
+    run.active.fail(RunStage.COMMAND, "no such user: ada@example.com", head=run.active.head())
+    with pytest.raises(NotAllowed, match=r"ada@example\.com"):
+        run.repository.merge("main", run.active.branch)
+    with (
+        connect(f"{run.url}/api/v2", access=run.access("root", "admin")) as others,
+        pytest.raises(NotAllowed) as refused,
+    ):
+        others.merge("main", run.active.branch)
+    assert f"commits of run {run.active.run.id} of etl" in refused.value.message
+    assert "ada@" not in str((refused.value.message, refused.value.hint))
 
 
 @pytest.mark.parametrize("end", ["check", "discarded"])

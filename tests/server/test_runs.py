@@ -286,6 +286,20 @@ def test_a_token_ends_with_that_of_an_issuer_unless_its_caller_gets_another(
         ]
 
 
+def test_a_token_has_the_roles_of_the_token_of_an_issuer_that_added_it(tmp_path: Path) -> None:
+    """A caller can have tokens with more and with fewer roles, and join a run with each."""
+    few = "role == 'few' && (ref.startsWith('run/') || (ref == 'main' && !path.startsWith('db')))"
+    with fence(tmp_path, "jwt", LOADER, few) as run:
+        secret = "/api/v2/trees/main/contents/db.t"
+        later = json_web_token(sub="etl", roles=["few"], exp=int(time.time()) + 7200)
+        with connect(f"{run.url}/api/v2", access=Access(Bearer(Secret(later)))) as other:
+            active = join(other, run.active.run.id)
+            program = TokenClient(run.url, active.add_token())
+        assert [each.get(secret).status for each in (run.program, program)] == [200, FORBIDDEN]
+        run.active.change()
+        assert [each.get(secret).status for each in (run.program, program)] == [200, FORBIDDEN]
+
+
 @pytest.mark.parametrize(
     "shape", ["{token}x", "nessie-run_{id}_" + "x" * 43, "nessie-run_other_" + "x" * 43]
 )

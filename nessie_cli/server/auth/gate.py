@@ -36,7 +36,7 @@ from nessie_cli.server.auth.run_credentials import (
     credential_of_entry,
     credential_of_issuer,
     entry_of,
-    expiry_of,
+    issuer_credential,
 )
 from nessie_cli.server.auth.run_rules import RunRules, caller_of_run
 from nessie_cli.server.auth.tokens import FILE_KIND, TokenEntry, is_ours, read_tokens
@@ -275,7 +275,8 @@ class Gate:
             verify = partial(self._issuer.verify, given)
             verified = self._issuer.cached(given) or await self._verifiers.submit(verify)
             if verified is not None:
-                return verified.caller, credential_of_issuer(verified.expires + LEEWAY)
+                caller = verified.caller
+                return caller, credential_of_issuer(verified.expires + LEEWAY, caller.roles)
         raise Unauthenticated(_WRONG, refused=True)
 
     def _caller_of_run(self, token: RunToken) -> Caller | None:
@@ -286,8 +287,9 @@ class Gate:
         run, credential = token
         if not credential:
             return caller_of_run(run)
-        if (expires := expiry_of(credential)) is not None:
-            return caller_of_run(run) if time.time() < expires else None
+        if (given := issuer_credential(credential)) is not None:
+            is_valid = time.time() < given.expires
+            return Caller(run.who, given.roles, run.id) if is_valid else None
         caller = self.caller_of_entry(*entry_of(credential))
         return None if caller is None else caller._replace(run=run.id)
 

@@ -24,7 +24,7 @@ from nessie_cli.iceberg.combination.file_combiner import (
     FileCombiner,
     UnwrittenFiles,
 )
-from nessie_cli.iceberg.combination.merging import NotStored, TableMerger, TableStates
+from nessie_cli.iceberg.combination.merging import Combiner, NotStored, TableMerger, TableStates
 from nessie_cli.iceberg.files import Files, MissingFile
 from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.metadata import content_of
@@ -57,6 +57,7 @@ from nessie_cli.repository.changes import Merge, MergeOptions, Transplant
 from nessie_cli.repository.draft import ChangeSubmission
 from nessie_cli.repository.requests import digest
 from nessie_cli.revisions import Revision
+from nessie_cli.server.auth.authorized import require_rows
 from nessie_cli.server.http.failures import Unavailable
 from nessie_cli.server.http.messages import LARGE
 from nessie_cli.server.nessie.extensions import require_extensions
@@ -456,6 +457,39 @@ class WarehouseFiles(Files):
         raise LocationRefused(f"location {uri} is not in a warehouse of the server")
 
 
+class CallersCombiner(Combiner):
+    """Combines tables of a branch for a caller.
+
+    The files of a collision are left out unless the caller may read the rows of the table on the
+    branch: their partitions have values of rows.
+    """
+
+    def __init__(self, combiner: FileCombiner, call: Call, branch: str) -> None:
+        self._combiner = combiner
+        self._call = call
+        self._branch = branch
+
+    def combine(self, states: TableStates) -> CombinedTable:
+        """Combines a table. See `Combiner.combine`."""
+        table = self._combiner.combine(states)
+        if not table.collisions or self._may_read_rows(states.head_key):
+            return table
+        collisions = tuple(structs.replace(each, files=()) for each in table.collisions)
+        return structs.replace(table, collisions=collisions)
+
+    def discard(self, content: IcebergTable) -> None:
+        """Removes the files of a combined table that no commit needs."""
+        self._combiner.discard(content)
+
+    def _may_read_rows(self, key: ContentKey) -> bool:
+        try:
+            at = Revision(self._branch)
+            require_rows(self._call.repository, at, key, IcebergTable.type)
+        except NotAllowed:
+            return False
+        return True
+
+
 def _combiner(
     call: Call,
     branch: str,
@@ -465,8 +499,8 @@ def _combiner(
     *,
     cache: Callable[[], CollisionCache],
     dry_run: bool,
-) -> FileCombiner:
-    return FileCombiner(
+) -> Combiner:
+    combiner = FileCombiner(
         UnwrittenFiles(files) if dry_run else files,
         description,
         rules,
@@ -476,6 +510,7 @@ def _combiner(
         cache=cache,
         parse=files.parse,
     )
+    return CallersCombiner(combiner, call, branch)
 
 
 def _permission(

@@ -6,11 +6,12 @@ Callers need the right `MANAGE_RUNS` on the branch of the run, and see and chang
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from threading import Lock
 
 from msgspec.structs import replace
 
-from nessie_cli.errors import InvalidInput, NotAllowed
+from nessie_cli.errors import AlreadyExists, InvalidInput, NotAllowed, ReferenceNotFound
 from nessie_cli.model.runs import MOST_TEXT, PipelineRun, RunState, check_record, check_run_id
 from nessie_cli.repository.runs import RunRecord, StoredRuns, run_not_found
 from nessie_cli.server.auth.authorized import caller_of, may_have_runs, require_runs
@@ -94,9 +95,16 @@ class Runs:
         return Answer(RunAnswer(None) if stored is None else _answer(stored))
 
     def _check_new(self, call: Call, run: PipelineRun) -> None:
-        """Raises `InvalidInput` if a record is not that of a new run, or one too many."""
+        """Raises `InvalidInput` if a record is not that of a new run, or one too many.
+
+        Raises `AlreadyExists` if there is a branch of this name, which belongs to others: the
+        branch of a run is deleted when its record expires.
+        """
         if run.state is not RunState.RUNNING or run.head or run.result:
             raise InvalidInput("run: a new run is running, and has published nothing")
+        with suppress(ReferenceNotFound):
+            call.repository.reference(run.branch)
+            raise AlreadyExists(f"Named reference '{run.branch}' already exists.", run.branch)
         if sum(_is_own(call, record.run) for record in self._records.each()) >= MOST_RUNS:
             raise InvalidInput(
                 f"there are {MOST_RUNS} runs of this caller",
@@ -135,4 +143,4 @@ def _answer(record: RunRecord) -> RunAnswer:
 
 def _constant(run: PipelineRun) -> tuple[object, ...]:
     """Returns the part of a record that never changes."""
-    return run.id, run.target, run.base, run.key, run.began
+    return run.id, run.target, run.base, run.key, run.began, run.nonce

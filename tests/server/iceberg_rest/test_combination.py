@@ -310,6 +310,25 @@ def test_a_caller_with_these_rights_combines(server: Ruled) -> None:
         assert ada.merge("main", "dev", COMBINING).applied
 
 
+def test_files_of_a_collision_need_the_right_to_read_rows(server: Ruled) -> None:
+    """Their partitions are values of rows."""
+    served = server.served
+    for ref in ("main", "dev"):
+        with table(served.url, ref, token=server.as_("writer", "admin").token or "") as opened:
+            opened.overwrite(rows(1, 2, 3, 4))
+    rules = f"{SEE} || {WRITE} || {READ}"
+    for more, shows_files in (" || op == 'READ_ROWS'", True), ("", False):
+        server.rule(rules + more)
+        answer = sent(served, client=server.as_("ada"))
+        (detail,) = answer.body["details"]
+        (collision,) = detail["conflict"]["collisions"]
+        assert collision["reason"]
+        assert bool(collision["files"]) == shows_files
+        with as_(server, "ada") as ada:
+            (single,) = combined(ada, places(served)).collisions
+        assert bool(single.files) == shows_files
+
+
 def test_files_elsewhere_in_a_guarded_warehouse_are_not_read(tmp_path: Path) -> None:
     (warehouse,) = from_options([str(tmp_path / "warehouse")]).all
     guarded_one = Warehouses([structs.replace(warehouse, choose_locations=False)])
