@@ -44,7 +44,7 @@ from tests.repository.vocabulary import table as table_of
 from tests.server.client import Answer, Client, put
 from tests.server.guarding import Guarded, guarded
 
-COMMITS, CHANGES = 10, 250
+COMMITS, CHANGES = 30, 250
 """The commits of `dev`, and the changes of each. As many commits take the changes back."""
 FEWEST = 8
 """The fewest commits of another client during a check, which takes a hundred times as long."""
