@@ -369,6 +369,29 @@ def test_after_a_refused_repetition_the_first_submission_may_still_arrive(
     assert subjects(repository)[0] == "late"
 
 
+def test_after_a_repetition_with_nothing_to_merge_the_first_submission_may_still_arrive(
+    repository: Repository, server: str
+) -> None:
+    start = head(repository, "main")
+    first: list[Request] = []
+
+    def overtaken(url: str, request: Request) -> Answer:
+        first.append(request)
+        assert repository.merge("main", "work").applied
+        return CUT
+
+    with (
+        through(server, overtaken, plain=False) as (client, _),
+        pytest.raises(OutcomeUnknown, match="nothing to do") as unknown,
+    ):
+        client.merge("main", "work")
+    assert repository.find_request(unknown.value.request_id) is None
+
+    repository.assign_reference("main", start, expected_hash=head(repository, "main"))
+    assert forward(server, first[0]).status == 200
+    assert repository.find_request(unknown.value.request_id) is not None
+
+
 @pytest.mark.parametrize("plain", [False, True])
 def test_a_failure_without_effect_is_reported(
     repository: Repository, server: str, *, plain: bool

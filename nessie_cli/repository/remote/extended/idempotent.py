@@ -25,18 +25,25 @@ def send_idempotent(
     decode: Callable[[Any], T],
     *,
     safe: bool = False,
+    wrote: Callable[[T], bool] = lambda _: True,
 ) -> T:
     """Sends a write under a request id, again if its answer is lost. Returns the decoded answer.
 
-    After a lost answer, only success is certain. After any error, the first request may still
-    arrive: a killed server can leave a running transaction in PostgreSQL.
+    After a lost answer, only success is certain. After any error, or an answer that the request
+    `wrote` nothing, the first request may still arrive: a killed server can leave a running
+    transaction in PostgreSQL.
     """
     request_id = request_id or session.random(16).hex()
     last_lost: Lost | None = None
     for number in range(_TRIES):
         try:
-            return understood(
+            answer = understood(
                 request.send(session, request_id=request_id, safe=safe), decode, "write"
+            )
+            if last_lost is None or wrote(answer):
+                return answer
+            raise OutcomeUnknown(
+                f"{last_lost.message}; and then there was nothing to do", request_id
             )
         except Lost as lost:
             if lost.ended:
@@ -44,6 +51,8 @@ def send_idempotent(
                     lost, lambda: _recorded_answer(session, request, request_id, decode)
                 )
             last_lost = lost
+        except OutcomeUnknown:
+            raise
         except NessieError as error:
             if last_lost is None:
                 raise

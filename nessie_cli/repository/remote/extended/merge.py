@@ -92,6 +92,7 @@ def _combine(
             request_id,
             answers.decode_merge,
             safe=options.dry_run,
+            wrote=lambda answer: answer.applied,
         )
     except ReferenceConflict as conflict:
         branch = references.full_name(session, change.branch)
