@@ -393,6 +393,31 @@ def test_after_a_repetition_with_nothing_to_merge_the_first_submission_may_still
 
 
 @pytest.mark.parametrize("plain", [False, True])
+def test_a_merge_is_not_refused_by_a_server_that_dies_after_its_answer(
+    repository: Repository, server: str, plain: bool
+) -> None:
+    """The contents of a merge are read after it."""
+    without = ("nessie-cli",) if plain else ()
+    answered: list[Request] = []
+
+    def dying(request: Request) -> Answer:
+        if answered:
+            return CUT
+        if "history/merge" in request.path:
+            answered.append(request)
+        return forward(server, request, without)
+
+    with (
+        listening(dying) as url,
+        open_remote(url, Access(), os.urandom) as client,
+        pytest.raises(OutcomeUnknown, match="branch main is at") as unknown,
+    ):
+        client.merge("main", "work")
+    assert repository.is_ancestor("work", "main")
+    assert plain or repository.find_request(unknown.value.request_id) is not None
+
+
+@pytest.mark.parametrize("plain", [False, True])
 def test_a_failure_without_effect_is_reported(
     repository: Repository, server: str, *, plain: bool
 ) -> None:

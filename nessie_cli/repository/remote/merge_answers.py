@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import structs
 
-from nessie_cli.errors import MergeConflict, ReferenceConflict
+from nessie_cli.errors import MergeConflict, NessieError, OutcomeUnknown, ReferenceConflict
 from nessie_cli.model import (
     NO_ANCESTOR,
     Conflict,
@@ -56,7 +56,10 @@ def with_current_namespaces(
 
 
 class DetailedAnswer(ABC):
-    """An answer to a merge or transplant whose contents are read from the server."""
+    """An answer to a merge or transplant whose contents are read from the server.
+
+    `request_id` is the id of the request that it answers, empty if it had none.
+    """
 
     def __init__(
         self,
@@ -64,15 +67,33 @@ class DetailedAnswer(ABC):
         answer: answers.MergeAnswer,
         sources: Sequence[str],
         options: MergeOptions,
+        request_id: str = "",
     ) -> None:
         self.server = server
         self.answer = answer
         self.sources = sources
         self.options = options
+        self.request_id = request_id
         self.head = answer.effective_target_hash
 
     def result(self) -> MergeResult:
-        """Returns the answer with the contents of both sides. Raises `MergeConflict`."""
+        """Returns the answer with the contents of both sides. Raises `MergeConflict`.
+
+        Raises `OutcomeUnknown` if the branch has moved, and the contents cannot be read.
+        """
+        try:
+            return self._result()
+        except NessieError as error:
+            # Other errors say that nothing was written.
+            if not self.answer.applied:
+                raise
+            raise OutcomeUnknown(
+                f"branch {self.answer.target_branch} is at {self.answer.resultant_hash} now, but"
+                f" what changed could not be read: {error.message}",
+                self.request_id,
+            ) from None
+
+    def _result(self) -> MergeResult:
         answer = self.answer
         conflicts = [detail.conflict for detail in answer.details if detail.conflict is not None]
         if conflicts:

@@ -71,6 +71,7 @@ def _combine(
     request_id: str | None,
 ) -> MergeResult:
     session, options = server.session, change.options
+    request_id = request_id or session.random(16).hex()
     body = {
         **source_body,
         **merge_body(options),
@@ -98,7 +99,7 @@ def _combine(
         branch = references.full_name(session, change.branch)
         raise with_current_namespaces(server, conflict, verb, branch, sources[-1]) from None
     detailed = AnswerByKey if options.per_key else AnswerByContent
-    return detailed(server, answer, sources, options).result()
+    return detailed(server, answer, sources, options, request_id).result()
 
 
 def combine_table(
@@ -129,8 +130,9 @@ class AnswerByContent(DetailedAnswer):
         answer: answers.MergeAnswer,
         sources: Sequence[str],
         options: MergeOptions,
+        request_id: str = "",
     ) -> None:
-        super().__init__(server, answer, sources, options)
+        super().__init__(server, answer, sources, options, request_id)
         self._reader = ContentReader(server.session)
 
     def explained(self, conflicts: Sequence[Conflict]) -> list[Conflict]:
