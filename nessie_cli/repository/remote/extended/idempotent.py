@@ -40,25 +40,24 @@ def send_idempotent(
             answer = understood(
                 request.send(session, request_id=request_id, safe=safe), decode, "write"
             )
-            if last_lost is None or wrote(answer):
-                return answer
-            raise OutcomeUnknown(
-                f"{last_lost.message}; and then there was nothing to do", request_id
-            )
         except Lost as lost:
             if lost.ended:
                 return look_up_outcome(
                     lost, lambda: _recorded_answer(session, request, request_id, decode)
                 )
             last_lost = lost
-        except OutcomeUnknown:
-            raise
         except NessieError as error:
             if last_lost is None:
                 raise
             raise OutcomeUnknown(
                 f"{last_lost.message}; and then: {error.message}", request_id
             ) from None
+        else:
+            if last_lost is None or wrote(answer):
+                return answer
+            raise OutcomeUnknown(
+                f"{last_lost.message}; and then there was nothing to do", request_id
+            )
         if number < _TRIES - 1:
             time.sleep(FIRST_PAUSE * 3**number)
     assert last_lost is not None
