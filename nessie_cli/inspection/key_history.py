@@ -3,14 +3,7 @@
 from collections.abc import Iterator
 
 from nessie_cli.inspection.changes import ChangeKind, ContentChange
-from nessie_cli.model import (
-    NO_ANCESTOR,
-    ChangedKey,
-    Content,
-    ContentKey,
-    KeyRange,
-    LogEntry,
-)
+from nessie_cli.model import NO_ANCESTOR, ChangedKey, Content, ContentKey, KeyRange, LogEntry
 from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 from nessie_cli.revisions import Revision
 
@@ -84,8 +77,8 @@ def _partner(
     if not keys:
         return None
     before_it, after_it = Revision(None, entry.parent), Revision(None, entry.hash)
-    few = KeyRange(keys=tuple(keys)) if len(keys) <= _FEW else ALL_KEYS
-    for item in repository.diff(before_it, after_it, few):
+    key_range = KeyRange(keys=tuple(keys)) if len(keys) <= _FEW else ALL_KEYS
+    for item in repository.diff(before_it, after_it, key_range):
         side, other = (item.before, item.after) if came else (item.after, item.before)
         if (
             item.key != key

@@ -17,6 +17,7 @@ from nessie_cli.errors import AlreadyExists, OutcomeUnknown, StoreUnavailable
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put, ReferenceType
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.remote.opening import open_remote
 from tests.remote.listening import CUT, Answer, Request, forward, listening
 
@@ -343,53 +344,53 @@ def test_the_outcome_is_unknown_if_the_server_does_not_return(
     assert unknown.value.request_id == "request-9"
 
 
-def test_after_a_refused_repetition_the_first_submission_may_still_arrive(
-    repository: Repository, server: str
+class Overtaken(NamedTuple):
+    """A write that another one overtakes, and what its error says then."""
+
+    write: Callable[[Repository, str], object]
+    other: Callable[[Repository], object]
+    reason: str
+
+
+def late_commit(repository: Repository, start: str) -> object:
+    operations = [Put(key("db.new"), table(7))]
+    return repository.commit("main", operations, CommitMeta("late"), expected_hash=start)
+
+
+def late_merge(repository: Repository, _: str) -> object:
+    return repository.merge("main", "work", MergeOptions(CommitMeta("late")))
+
+
+@pytest.mark.parametrize(
+    "overtaken",
+    [
+        Overtaken(late_commit, lambda r: put(r, "main", "db.new", 8), r"db\.new"),
+        Overtaken(late_merge, lambda r: r.merge("main", "work"), "no effect"),
+    ],
+    ids=["refused", "nothing to merge"],
+)
+def test_after_a_repetition_without_effect_the_first_submission_may_still_arrive(
+    repository: Repository, server: str, overtaken: Overtaken
 ) -> None:
     start = head(repository, "main")
     first: list[Request] = []
 
-    def overtaken(url: str, request: Request) -> Answer:
+    def loss(url: str, request: Request) -> Answer:
         first.append(request)
-        put(repository, "main", "db.new", 8)
+        overtaken.other(repository)
         return CUT
 
     with (
-        through(server, overtaken, plain=False) as (client, _),
-        pytest.raises(OutcomeUnknown, match=r"db\.new") as unknown,
+        through(server, loss, plain=False) as (client, _),
+        pytest.raises(OutcomeUnknown, match=overtaken.reason) as unknown,
     ):
-        client.commit(
-            "main", [Put(key("db.new"), table(7))], CommitMeta("late"), expected_hash=start
-        )
+        overtaken.write(client, start)
     assert repository.find_request(unknown.value.request_id) is None
 
     repository.assign_reference("main", start, expected_hash=head(repository, "main"))
     assert forward(server, first[0]).status == 200
     assert repository.find_request(unknown.value.request_id) is not None
     assert subjects(repository)[0] == "late"
-
-
-def test_after_a_repetition_with_nothing_to_merge_the_first_submission_may_still_arrive(
-    repository: Repository, server: str
-) -> None:
-    start = head(repository, "main")
-    first: list[Request] = []
-
-    def overtaken(url: str, request: Request) -> Answer:
-        first.append(request)
-        assert repository.merge("main", "work").applied
-        return CUT
-
-    with (
-        through(server, overtaken, plain=False) as (client, _),
-        pytest.raises(OutcomeUnknown, match="nothing to do") as unknown,
-    ):
-        client.merge("main", "work")
-    assert repository.find_request(unknown.value.request_id) is None
-
-    repository.assign_reference("main", start, expected_hash=head(repository, "main"))
-    assert forward(server, first[0]).status == 200
-    assert repository.find_request(unknown.value.request_id) is not None
 
 
 @pytest.mark.parametrize("plain", [False, True])

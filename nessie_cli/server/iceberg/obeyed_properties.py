@@ -25,11 +25,11 @@ REFUSED = {
 """The properties that no client may set, and what each would do."""
 _URI = "uri"
 STORAGE = ("s3.", "gcs.", "adls.", "hf.", "hdfs.", "client.")
-"""How the options of a storage begin, such as its endpoint, its proxy and secrets.
+"""The prefixes of storage options, such as an endpoint, a proxy or a secret.
 
 No client gets these, nor `uri`, to which PyIceberg's signer sends the token if there is no
-`s3.signer.uri`. They may be set: Flink's connector sets the options of its catalog in each table
-that it creates.
+`s3.signer.uri`. They may be set: Flink's connector copies the options of its catalog into each
+table that it creates.
 """
 _MARKS = (b"\\u", *map(str.encode, REFUSED), *(f'"{start}'.encode() for start in STORAGE))
 """What the text of metadata with such a property contains. JSON can escape each character."""

@@ -55,9 +55,7 @@ def send_idempotent(
         else:
             if last_lost is None or wrote(answer):
                 return answer
-            raise OutcomeUnknown(
-                f"{last_lost.message}; and then there was nothing to do", request_id
-            )
+            raise OutcomeUnknown(f"{last_lost.message}; repeated, it had no effect", request_id)
         if number < _TRIES - 1:
             time.sleep(FIRST_PAUSE * 3**number)
     assert last_lost is not None
