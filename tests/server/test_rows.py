@@ -19,12 +19,14 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from nessie_cli.errors import NessieError
+from nessie_cli import connect
+from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.iceberg.row_diff.answer import RowAnswer
 from nessie_cli.iceberg.row_diff.contents import changed_rows
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
 from nessie_cli.model import CommitMeta, Delete, IcebergTable, IcebergView, Put
 from nessie_cli.server.runtime.row_request import RowLimits, RowRequest
+from nessie_cli.wire.rows import RowQuery
 from tests.server.client import Client
 from tests.server.row_files import move_out, path_of
 from tests.server.row_server import (
@@ -136,6 +138,18 @@ def test_a_hostile_filter_reads_nothing_else(server: RowServer, text: str) -> No
     if answer.status == 200:
         assert RowAnswer(answer.raw, "").read_all().num_rows == 0
     assert server.rows("&limit=1")
+
+
+def test_a_filter_that_no_url_holds_is_refused_with_its_length(server: RowServer) -> None:
+    with connect(f"{server.url}/api/v2") as client:
+        before, after = (client.reference(name).hash for name in ("main", "dev"))
+        for text in ("x" * 59_000, "é" * 9_900):
+            query = RowQuery(before=before, after=after, key=KEY, where=f"v = '{text}'")
+            assert client.changed_rows(query)
+        for text in ("x" * 60_000, "é" * 10_000):
+            query = RowQuery(before=before, after=after, key=KEY, where=f"v = '{text}'")
+            with pytest.raises(InvalidInput, match="60,0.. characters in a URL, 60,000 are"):
+                client.changed_rows(query)
 
 
 def test_texts_that_are_not_utf_8(server: RowServer) -> None:
