@@ -148,7 +148,7 @@ def test_a_filter_that_no_url_holds_is_refused_with_its_length(server: RowServer
             assert client.changed_rows(query)
         for text in ("x" * 60_000, "é" * 10_000):
             query = RowQuery(before=before, after=after, key=KEY, where=f"v = '{text}'")
-            with pytest.raises(InvalidInput, match="60,0.. characters in a URL, 60,000 are"):
+            with pytest.raises(InvalidInput, match=r"60,0.. characters in a URL, 60,000 are"):
                 client.changed_rows(query)
 
 
