@@ -33,7 +33,7 @@ class State:
 
     def contents(self, keys: Sequence[ContentKey]) -> dict[ContentKey, Content]:
         """Returns the contents of those keys that exist."""
-        return self._repository.contents(self._at, keys)
+        return dict(self._repository.each_content(self._at, keys))
 
     def inside(
         self, namespace: ContentKey | None, after: ContentKey | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -139,7 +139,6 @@ class Call:
         self._catalog = catalog
         self._access: CallerAccess | None = None
         self._draft: Draft[Any] | None = None
-        self.history = ReachedHistory()
         self.repeated = False
         """Whether the write of this request was committed before."""
         self.default_branch = catalog.default_branch
@@ -287,8 +286,9 @@ class Call:
             self.submission.most_changes = most_changes
             return self.plan(repository, lambda call: call.submit(change))
 
-        draft = partial(draft_beside, self._catalog.repository, plan, self.history, prefetch)
-        self.history.most = MOST_CHECKED
+        def draft() -> Planned[A]:
+            return draft_beside(self._catalog.repository, plan, self.history, prefetch)
+
         try:
             return write_change(change, lambda each: run(each, prefetch), plan, draft, self.is_seen)
         except NotAllowed as error:
@@ -361,7 +361,15 @@ class Call:
         policy = self._open().policy
         if policy is not None:
             self.history.most = None
-            policy.before(change, self.history, new)
+            try:
+                policy.before(change, self.history, new)
+            finally:
+                self.history.most = MOST_CHECKED
+
+    @cached_property
+    def history(self) -> ReachedHistory:
+        """The commits that were checked for the write of this request, over all its drafts."""
+        return ReachedHistory()
 
     @cached_property
     def submission(self) -> ChangeSubmission:
