@@ -114,3 +114,15 @@ def test_a_deletion_of_a_known_type_can_be_merged(world: World) -> None:
     for answer in (*world.copies(world.ada, deletion), *world.merges(world.ada)):
         answer.expect(200)
         assert {"elements": ["db", "t"]} in [each["key"] for each in answer.body["details"]]
+
+
+def test_the_result_of_a_request_names_no_key_of_a_hidden_type(world: World) -> None:
+    """Callers find the ids of the requests of others in the reflog."""
+    view = {"type": "ICEBERG_VIEW", "metadataLocation": "file:/w", "versionId": 1}
+    view |= {"schemaId": 0, "dialect": "d", "sqlText": "s"}
+    world.commit("main", put("db", "u"), put("db", "hidden", content=view))
+    [newest, *_] = world.ada.get("/api/v2/reflog", **OURS).body["reflog"]
+    answer = world.ada.get(f"/api/v2/requests/{newest['requestId']}", **OURS)
+    answer.expect(200)
+    added = [each["key"]["elements"] for each in answer.body["result"]["addedContents"]]
+    assert added == [["db", "u"]]

@@ -373,7 +373,7 @@ class AuthorizedRepository(ReadableRepository):
         if not entry.operations:
             return entry
         deleted = [each.key for each in entry.operations if not isinstance(each, Put)]
-        visible = self.keys.known_deletions(through, Revision(None, entry.parent), deleted)
+        visible = self.keys.visible(through, Revision(None, entry.parent), deleted)
 
         def may_see(operation: Operation) -> bool:
             if isinstance(operation, Put):
@@ -523,8 +523,8 @@ class AuthorizedRepository(ReadableRepository):
             return None
         name = result.reference.name
         self.rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, name)
-        may_know = partial(self.rights.may_somehow, rules.READ_CONTENT_KEY, name)
-        added = {key: id_ for key, id_ in result.added.items() if may_know(key)}
+        visible = self.keys.visible(name, Revision(None, result.reference.hash), result.added)
+        added = {key: id_ for key, id_ in result.added.items() if key in visible}
         return structs.replace(result, added=added)
 
     def close(self) -> None:

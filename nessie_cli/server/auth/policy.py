@@ -529,7 +529,7 @@ class Policy:
         """
         may, changed = self._rights.may, list(changes)
         deleted = [each.key for each in changed if each.type is None]
-        visible = self._reading.keys.known_deletions(through, f"@{commit}~1", deleted)
+        visible = self._reading.keys.visible(through, f"@{commit}~1", deleted)
         for key, type_, _ in changed:
             if type_ is None:
                 readable = key in visible

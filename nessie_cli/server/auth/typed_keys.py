@@ -41,21 +41,19 @@ class TypedKeys:
         type_ = next((entry.type for entry in there), None)
         return type_ is not None and self._rights.may(READ_CONTENT_KEY, through, key, type_)
 
-    def known_deletions(
-        self, through: str, before: AnyRevision, deleted: Iterable[ContentKey]
-    ) -> set[ContentKey]:
-        """Returns those keys of deleted contents that the caller may know.
+    def visible(self, through: str, at: AnyRevision, keys: Iterable[ContentKey]) -> set[ContentKey]:
+        """Returns those keys of contents of a state that the caller may know.
 
-        `before` is the state before the deletion. Costs a read of it if types decide.
+        Costs a read of the state if types decide.
         """
         needed = READ_CONTENT_KEY, through
-        keys = [key for key in deleted if self._rights.may_somehow(*needed, key)]
-        typed = tuple(key for key in keys if not self._rights.may_always(*needed, key))
+        possible = [key for key in keys if self._rights.may_somehow(*needed, key)]
+        typed = tuple(key for key in possible if not self._rights.may_always(*needed, key))
         if not typed:
-            return set(keys)
-        contents = self._repository.entries(before, KeyRange(keys=typed))
-        visible = {each.key for each in contents if self._rights.may(*needed, each.key, each.type)}
-        return visible | (set(keys) - set(typed))
+            return set(possible)
+        contents = self._repository.entries(at, KeyRange(keys=typed))
+        shown = {each.key for each in contents if self._rights.may(*needed, each.key, each.type)}
+        return shown | (set(possible) - set(typed))
 
     def may_know_change(self, through: str, entry: LogEntry, key: ContentKey) -> bool:
         """Returns whether the caller may know that a commit changed a key."""

@@ -171,6 +171,10 @@ class TableCombinations:
             raise InvalidInput("the three states are not of one table")
         key = places[1].key
         call.check_may_update_table(branch, key)
+        there = call.repository.contents(Revision(branch), [key]).get(key)
+        if there is None or there.id != ours.id:
+            # The rights for the branch decide what is read and answered.
+            raise InvalidInput(f"{key}: is not this table on branch '{branch}'")
         states = TableStates(
             None, places[1].hash, key, key, places[0].key, places[2].key, base, ours, theirs
         )

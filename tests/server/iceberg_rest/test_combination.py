@@ -21,6 +21,7 @@ from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed, NotFound
 from nessie_cli.iceberg.warehouses.configuration import from_options
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.model import (
+    NO_ANCESTOR,
     Collision,
     CombinationRules,
     CombinedTable,
@@ -28,6 +29,7 @@ from nessie_cli.model import (
     ContentKey,
     ContentPlace,
     IcebergTable,
+    Namespace,
     Put,
     ReferenceType,
     Secret,
@@ -392,6 +394,23 @@ def test_the_states_must_be_of_one_table_that_the_caller_may_change(server: Rule
         combined(ada, places(served))
     with as_(server, "root") as nobody, pytest.raises(NotFound):
         combined(nobody, places(served, base="00" * 32))
+
+
+def test_a_table_is_combined_only_for_a_branch_that_has_it(server: Ruled) -> None:
+    """Otherwise rights on an own branch would show partitions of the tables of others."""
+    served, repository = server.served, server.repository
+    repository.create_reference(ReferenceType.BRANCH, "own", NO_ANCESTOR)
+    server.rule(f"ref != 'own' && ({SEE} || {READ})", "ref == 'own'")
+    namespace = Put(ContentKey(("db",)), Namespace(elements=("db",)))
+    another = Put(T, IcebergTable(metadata_location="file:/another.json"))
+    files = served.files()
+    with as_(server, "ada") as ada:
+        for contents in ([], [namespace, another]):
+            if contents:
+                repository.commit("own", contents, CommitMeta("another table"))
+            with pytest.raises(InvalidInput, match="branch 'own'"):
+                combined(ada, structs.replace(places(served), branch="own"))
+    assert served.files() == files
 
 
 @pytest.mark.parametrize("hash_", ["", "ab", "main", "~1"])
