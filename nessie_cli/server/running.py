@@ -46,7 +46,12 @@ from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.threads import Threads
 from nessie_cli.server.runtime.tls import RenewedContext, Tls
 from nessie_cli.server.runtime.watched_files import report_on_stderr
-from nessie_cli.server.web_server import configuration, managed, raise_file_limit
+from nessie_cli.server.web_server import (
+    configuration,
+    managed,
+    raise_file_limit,
+    take_short_turns,
+)
 from nessie_cli.server.workers import (
     STOPPING,
     SharedLog,
@@ -397,6 +402,7 @@ class ServerWorker(Struct, frozen=True):
     ) -> None:
         """Answers requests until one of the signals."""
         raise_file_limit()
+        take_short_turns()
         apps = applications(repository, parts._replace(started=self._started))
         collect_rarely()
         server = uvicorn.Server(configuration(apps.main))
