@@ -253,7 +253,7 @@ def test_nobody_gets_the_old_tokens_while_the_new_ones_are_read(tmp_path):
     made(path, "bob")
 
     def read_slowly(data):
-        if b"ada" not in data:
+        if b'"ada"' not in data:
             is_reading.set()
             assert may_end.wait(30)
         return read_tokens(data)
