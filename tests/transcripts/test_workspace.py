@@ -45,6 +45,18 @@ def test_init_on_a_store_elsewhere(nessie):
     assert not (nessie.folder / "two" / ".nessie" / "store.sqlite").exists()
 
 
+@pytest.mark.parametrize("url", ["http://ann:pw@host/api/v2", "sqlite:///a.sqlite"])
+def test_init_takes_no_url_for_a_folder(nessie, url):
+    outcome = nessie("init", url)
+
+    assert outcome.code == 2
+    assert outcome.err == (
+        "nessie: DIR must be a folder, not a URL. Hint: `nessie init --store URL` uses a store"
+        " elsewhere\n"
+    )
+    assert list(nessie.folder.iterdir()) == []
+
+
 def test_init_of_a_workspace_on_another_store_is_refused(nessie):
     nessie.ok("init", "--store", "sqlite:///one.sqlite")
     outcome = nessie("init", "--store", "sqlite:///two.sqlite")

@@ -72,6 +72,11 @@ class InitialisedResult(Result, frozen=True):
 
 def run(options: Options, app: Invocation) -> InitialisedResult:
     """Creates the workspace and the store, if they are missing."""
+    if "://" in options.directory:
+        raise InvalidInput(
+            "DIR must be a folder, not a URL",
+            hint="`nessie init --store URL` uses a store elsewhere",
+        )
     root = Path(options.directory).absolute()
     if root.exists() and not root.is_dir():
         raise InvalidInput(f"{options.directory} is a file, not a folder")
