@@ -10,6 +10,7 @@ from secrets import token_hex
 from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
 from nessie_cli import connect
 from nessie_cli.errors import NessieError, NotAllowed, ReferenceMoved, WriteRefused
@@ -273,6 +274,18 @@ def test_a_request_that_writes_files_is_checked_on_its_own_thread(catalog: Catal
             call.commit(merge_of_dev(catalog))
     finally:
         writer.close()
+
+
+def test_a_preview_leaves_the_limit_of_the_writing_thread(catalog: Catalog) -> None:
+    catalog.commit("dev", *(put_key(f"t{number}", table_of(number)) for number in range(250)))
+    served = ServedCatalog(cast(StoreRepository, catalog.repository), "main", LogEntryCache())
+    call = Call(Admission(Caller("ann"), rules()).catalog(served, b"/api/v2"), {}, "", [])
+    preview = structs.replace(merge_of_dev(catalog), options=MergeOptions(dry_run=True))
+    assert not call.preview(preview).applied
+    assert call.history.most == MOST_CHECKED
+    with pytest.raises(NotAllowed):
+        call.preview(structs.replace(preview, branch="main"))
+    assert call.history.most == MOST_CHECKED
 
 
 class ResettingWriter(WritingThread):

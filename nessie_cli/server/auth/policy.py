@@ -50,7 +50,7 @@ from nessie_cli.repository.expected import changed_since
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.authorized import AuthorizedRepository, config_type
-from nessie_cli.server.auth.reached import MOST_CHECKED, LongHistory, NewKeys, ReachedHistory
+from nessie_cli.server.auth.reached import LongHistory, NewKeys, ReachedHistory
 from nessie_cli.server.auth.rights import Checks, Rights
 from nessie_cli.server.auth.rules import NOTHING_READABLE, Readable
 from nessie_cli.server.auth.shown_keys import ShownKeys, Side
@@ -161,7 +161,6 @@ class Policy:
             self._rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, branch)
         if not draft.sources:
             return True
-        history.most = MOST_CHECKED
         with suppress(LongHistory):
             if self._source_of(draft.change) == history.source:
                 self._check_reached(draft, history)

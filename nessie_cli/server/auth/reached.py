@@ -8,7 +8,8 @@ long each time, because branches are reset meanwhile, the request fails.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from nessie_cli.errors import ReferenceMoved
@@ -55,8 +56,8 @@ class _Checked(NamedTuple):
 class ReachedHistory:
     """The commits that a request has checked by its rules, and how many it may still check.
 
-    `most` is the limit, None for no limit. `source` is the reference through which the caller sees
-    the source of the change.
+    `most` is the limit, None within `unlimited`. `source` is the reference through which the caller
+    sees the source of the change.
     """
 
     def __init__(self) -> None:
@@ -66,6 +67,15 @@ class ReachedHistory:
         """The last keys of restored contents, by the HEAD of the branch, their ids and a key."""
         self._checked: dict[str, _Checked] = {}
         self._count = 0.0
+
+    @contextmanager
+    def unlimited(self) -> Iterator[None]:
+        """Checks without a limit within the block, which other writers do not wait for."""
+        before, self.most = self.most, None
+        try:
+            yield
+        finally:
+            self.most = before
 
     def begin(self) -> None:
         """Begins the check of a draft."""

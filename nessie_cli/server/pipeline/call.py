@@ -36,7 +36,7 @@ from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import CallerAccess, Catalog
 from nessie_cli.server.auth.policy import check_locations
-from nessie_cli.server.auth.reached import MOST_CHECKED, ReachedHistory
+from nessie_cli.server.auth.reached import ReachedHistory
 from nessie_cli.server.http.messages import Reply, read_json
 from nessie_cli.server.pipeline.drafting import draft_beside, write_change
 from nessie_cli.wire import keys
@@ -308,10 +308,10 @@ class Call:
         Raises `LargeMerge` for a merge of more changes than `most_changes`.
         """
         assert change.is_dry_run
-        self.history.most = None
         self._access = self._open()
         try:
-            return self.submit(change, ChangeSubmission(most_changes=most_changes))
+            with self.history.unlimited():
+                return self.submit(change, ChangeSubmission(most_changes=most_changes))
         finally:
             self._access = self._draft = None
 
@@ -360,11 +360,8 @@ class Call:
         """Raises `NotAllowed` if the caller may not make this change. See `Policy.before`."""
         policy = self._open().policy
         if policy is not None:
-            self.history.most = None
-            try:
+            with self.history.unlimited():
                 policy.before(change, self.history, new)
-            finally:
-                self.history.most = MOST_CHECKED
 
     @cached_property
     def history(self) -> ReachedHistory:

@@ -17,7 +17,6 @@ from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.reached import (
     EARLY_DRAFTS,
-    MOST_CHECKED,
     LongHistory,
     ReachedHistory,
 )
@@ -57,9 +56,9 @@ def draft_beside(
         drafts.append(plan(state))
         return Planned(None)
 
-    history.most = None
-    [error] = repository.commit_all([draft], prefetch=[prefetch] if prefetch is not None else [])
-    history.most = MOST_CHECKED
+    first = [prefetch] if prefetch is not None else []
+    with history.unlimited():
+        [error] = repository.commit_all([draft], prefetch=first)
     if isinstance(error, Exception):
         raise error
     return drafts[0]
